@@ -113,21 +113,9 @@ def discipline_of(names: dict[str, Any]) -> Any:
     raise PolicyError("it has neither a class with enqueue and dequeue nor a function rank(packet)")
 
 
-def refused(request: dict[str, Any], code: str, sentence: str) -> dict[str, Any]:
-    rejected = {"code": code, "sentence": sentence, "cell": None, "seed": None}
-    return {
-        "candidate": request["name"],
-        "against": request["against"],
-        "accepted": False,
-        "rejected": rejected,
-        "score": None,
-        "public": None,
-        "held_out": None,
-        "cells": {},
-        "fuel_per_packet": None,
-        "runs": 0,
-        "packets": 0,
-    }
+def refused(request: dict[str, Any], code: str, sentence: str) -> tuple[str, str]:
+    """The judgement of a candidate that did not run to its end, as text and as JSON."""
+    return _giveway.refused_candidate(request["name"], request["against"], code, sentence)
 
 
 def main() -> None:
@@ -139,7 +127,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def ended(sentence: str) -> None:
-        _answer(refused(request, "fuel", sentence), "")
+        _answer(*refused(request, "fuel", sentence))
         sys.stdout.flush()
         os._exit(0)
 
@@ -148,10 +136,10 @@ def main() -> None:
         names = checked(request["source"], request["name"])
         discipline = discipline_of(names)
     except PolicyError as error:
-        _answer(refused(request, "module", str(error)), "")
+        _answer(*refused(request, "module", str(error)))
         return
     except Exception as error:
-        _answer(refused(request, "crash", f"{type(error).__name__}: {error}"), "")
+        _answer(*refused(request, "crash", f"{type(error).__name__}: {error}"))
         return
     fuel.watch(names)
     described = own(_counted(discipline, fuel), 0)
@@ -159,11 +147,11 @@ def main() -> None:
     text, whole = _giveway.judge_discipline(
         request["name"], described, request["against"], request["secret"], options, None
     )
-    _answer(json.loads(whole), text)
+    _answer(text, whole)
 
 
-def _answer(whole: dict[str, Any], text: str) -> None:
-    print(json.dumps({"whole": whole, "text": text}))
+def _answer(text: str, whole: str) -> None:
+    print(json.dumps([text, whole]))
 
 
 def _counted(discipline: Any, fuel: _Fuel) -> Any:

@@ -56,7 +56,7 @@ class Judgement:
         return None if rejected is None else str(rejected["sentence"])
 
     def __str__(self) -> str:
-        return self._text.rstrip() or f"{self.data['candidate']} is rejected: {self.reason}"
+        return self._text.rstrip()
 
     def __repr__(self) -> str:
         what = f"score {self.score}" if self.accepted else f"rejected: {self.code}"
@@ -142,12 +142,13 @@ def _in_process(file: Path, against: str, secret: str, seeds: int, fuel: int, me
         check=False,
     )
     if process.returncode == 0 and process.stdout:
-        answer = json.loads(process.stdout.splitlines()[-1])
-        return Judgement(json.dumps(answer["whole"]), answer["text"])
-    return Judgement(json.dumps(_ended(request, process)), "")
+        text, whole = json.loads(process.stdout.splitlines()[-1])
+    else:
+        text, whole = _ended(request, process)
+    return Judgement(whole, text)
 
 
-def _ended(request: dict[str, Any], process: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def _ended(request: dict[str, Any], process: subprocess.CompletedProcess[str]) -> tuple[str, str]:
     """The judgement of a process that ended without one."""
     from ._candidate import refused
 

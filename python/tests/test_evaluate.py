@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 
 import pytest
@@ -11,12 +12,15 @@ import giveway
 CELLS = ["rrul/tcp-8-down", "rfc7928/ecn-on"]
 ASKED = {"cells": CELLS, "seeds": 4, "short": True, "timing": False, "tune": 0, "sensitivity": False}
 PING = "src.ping.delay_p95_s"
+#: The threads in which the class below was called.
+threads: set[int] = set()
 
 
 class Short:
     """A fifo of 20 packets."""
 
     def __init__(self):
+        threads.add(threading.get_ident())
         self.queue = deque()
 
     def enqueue(self, packet, cx):
@@ -63,6 +67,7 @@ def test_a_class_has_a_card():
     # Nobody has counted its instructions.
     assert {each["verdict"] for each in card.matrix if each["question"] == "cost"} == {"undecided"}
     assert "# | class Short" in card.scenarios["rrul/tcp-8-down"]
+    assert threads == {threading.get_ident()}
 
 
 def test_each_discipline_is_compared_at_its_own_best(card):

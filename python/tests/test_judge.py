@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gc
+import signal
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -103,16 +104,16 @@ def test_a_clock_is_noticed(tmp_path):
 
 
 def test_a_rank_a_class_and_a_text_are_judged(tmp_path):
-    # A class runs in a thread of its own, which may collect garbage. A Simulation of another test that is
-    # part of a cycle must be collected in its own thread.
-    gc.collect()
     ranked = judged(tmp_path, "def rank(packet):\n    return packet.arrived", against="fifo limit 1000p")
     assert ranked.score == 0.0, ranked
     assert giveway.judge("fifo limit 5p", against="fifo limit 5p", secret="s", seeds=1).score == 0.0
     assert giveway.judge("efd", secret="s", seeds=1).data == giveway.judge("efd", secret="s", seeds=1, jobs=1).data
 
+    threads = set()
+
     class Keeps:
         def __init__(self):
+            threads.add(threading.get_ident())
             self.kept = []
 
         def enqueue(self, packet, cx):
@@ -124,6 +125,22 @@ def test_a_rank_a_class_and_a_text_are_judged(tmp_path):
     judgement = giveway.judge(Keeps, secret="s", seeds=1)
     assert judgement.code == "keeps"
     assert repr(judgement) == "<giveway.Judgement of Keeps: rejected: keeps>"
+    assert threads == {threading.get_ident()}
+
+
+def test_ctrl_c_ends_a_judgement():
+    class Interrupted:
+        def __init__(self):
+            signal.raise_signal(signal.SIGINT)
+
+        def enqueue(self, packet, cx):
+            cx.drop(packet)
+
+        def dequeue(self, cx):
+            return None
+
+    with pytest.raises(KeyboardInterrupt):
+        giveway.judge(Interrupted, secret="s", seeds=1)
 
 
 def test_other_files_are_refused(tmp_path):

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use giveway_evaluate::{
-    Card, EvaluateError, Known, Request, cells, chosen, evaluate_with, json, overview, overview_json,
+    Card, Cell, EvaluateError, Known, Request, cells, chosen, evaluate_with, json, overview, overview_json,
     overview_page, page, scenario_of, text,
 };
 use giveway_record::write_whole;
@@ -94,10 +94,7 @@ Exit codes: 0 success, 1 a run failed, 2 wrong usage, 130 interrupted.";
 /// Runs `giveway evaluate`.
 pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if args.list_cells {
-        for cell in cells() {
-            writeln!(out, "{:<32} {}", cell.name, cell.title)?;
-        }
-        return Ok(Outcome::Done);
+        return list_cells(&cells(), out);
     }
     let mut candidates = args.disciplines.clone();
     if args.deployed {
@@ -154,6 +151,14 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             write!(out, "{}", overview(&cards))?;
             writeln!(out, "Cards: {}", place.display())?;
         }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Prints the names and titles of cells.
+pub fn list_cells(cells: &[Cell], out: &mut dyn Write) -> Result<Outcome, CliError> {
+    for cell in cells {
+        writeln!(out, "{:<32} {}", cell.name, cell.title)?;
     }
     Ok(Outcome::Done)
 }
@@ -223,7 +228,7 @@ fn file_name(spec: &str) -> String {
 }
 
 /// An error of a card. A mistake in a discipline is shown with its place.
-fn wrong(error: EvaluateError) -> CliError {
+pub fn wrong(error: EvaluateError) -> CliError {
     match error {
         EvaluateError::Scenario(error) => CliError::Scenario(error, Most::All),
         EvaluateError::Usage(text) => CliError::Usage(text),

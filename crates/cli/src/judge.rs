@@ -5,16 +5,14 @@ use std::path::PathBuf;
 
 use clap::value_parser;
 use giveway_evaluate::EvaluateError;
-use giveway_judge::{
-    BuiltIn, Candidate, Code, Judgement, Program, Rejected, Request, json, judge as run, public, text,
-};
+use giveway_judge::{Candidate, Judgement, Rejected, Request, json, judge as run, named, public, text};
 use giveway_qdisc::Bytes;
 use giveway_runner::{Outcome, processors};
-use giveway_wasm::{Limits, Module};
+use giveway_wasm::Limits;
 
 use crate::error::CliError;
+use crate::evaluate::{list_cells, wrong};
 use crate::frontend::Terminal;
-use crate::show::{self, Most};
 use crate::stop;
 
 /// Judges a discipline that a program has searched for, such as a language model or an evolution.
@@ -40,7 +38,7 @@ pub struct Args {
     /// and their author must not know it [default: a secret that is drawn now and forgotten]
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
-    /// Seeds of each cell
+    /// Run the public cells with seeds 1 to N, and the held-out cells with N drawn seeds
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(1..=100))]
     seeds: u32,
     /// Instructions that a call of a module may use on average; one call may use 200 times as many
@@ -76,10 +74,7 @@ Exit codes: 0 accepted, 1 rejected or failed, 2 wrong usage, 130 interrupted.";
 /// Runs `giveway judge`.
 pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if args.list_cells {
-        for cell in public() {
-            writeln!(out, "{:<32} {}", cell.name, cell.title)?;
-        }
-        return Ok(Outcome::Done);
+        return list_cells(&public(), out);
     }
     let name = args.candidate.as_deref().unwrap_or_default();
     let request = Request {
@@ -94,21 +89,10 @@ pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             stop::listen();
             match run(candidate.as_ref(), &request, &Terminal { quiet: args.quiet }) {
                 Err(EvaluateError::Stopped) => return Ok(Outcome::Interrupted),
-                Err(EvaluateError::Scenario(error)) => return Err(CliError::Scenario(error, Most::All)),
-                Err(EvaluateError::Usage(text)) => return Err(CliError::Usage(text)),
-                Err(error) => {
-                    show::message(&error.to_string());
-                    return Ok(Outcome::Failed);
-                }
-                Ok(judgement) => judgement,
+                other => other.map_err(wrong)?,
             }
         }
-        Err(rejected) => Judgement {
-            candidate: name.to_owned(),
-            baseline: args.against.clone(),
-            rejected: Some(rejected),
-            ..Judgement::default()
-        },
+        Err(rejected) => Judgement::refused(name, &args.against, rejected),
     };
     if args.json {
         writeln!(out, "{}", json(&judgement))?;
@@ -119,22 +103,14 @@ pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
 }
 
 /// The candidate, or the reason for which its module is rejected before it runs.
-fn candidate(args: &Args, name: &str) -> Result<Result<Box<dyn Candidate>, Rejected>, CliError> {
+fn candidate(args: &Args, name: &str) -> Result<Result<Box<dyn Candidate + Send>, Rejected>, CliError> {
     if name.ends_with(".py") {
         return Err(CliError::Usage(format!(
             "{name} is written in Python: judge it there, with giveway.judge(...); see docs/book/judge.md"
         )));
     }
-    if !name.ends_with(".wasm") {
-        return Ok(Ok(Box::new(BuiltIn::new(name))));
-    }
-    let bytes =
-        std::fs::read(name).map_err(|error| CliError::Usage(format!("{name} cannot be read: {}", error)))?;
     let limits = Limits { fuel: args.fuel, memory: args.memory, ..Limits::default() };
-    Ok(match Module::read(&bytes, limits) {
-        Ok(module) => Ok(Box::new(Program::new(name, module))),
-        Err(error) => Err(Rejected::new(Code::Module, error.to_string())),
-    })
+    named(name, limits).map_err(|error| CliError::Usage(format!("{name} cannot be read: {error}")))
 }
 
 /// The secret of the file; or one that is drawn now.

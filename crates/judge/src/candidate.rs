@@ -1,7 +1,6 @@
 //! Candidates: disciplines that can run behind an observer and a hidden change.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use giveway_evaluate::EvaluateError;
 use giveway_measure::Record;
@@ -9,7 +8,7 @@ use giveway_papers::observe_network;
 use giveway_qdisc::{LinkContext, Qdisc};
 use giveway_scenario::{Backend, Build, Queue, Scenario, Trial, discipline};
 use giveway_sim::Segment;
-use giveway_wasm::{Failure, Mistake, Module};
+use giveway_wasm::{Failure, Limits, Mistake, Module};
 
 use crate::rejected::{Code, Rejected};
 use crate::twist::{Twist, Twisted};
@@ -43,7 +42,8 @@ pub trait Candidate: Sync {
     /// The specification that stands for it in a scenario.
     fn stands_for(&self) -> &str;
 
-    /// Runs a scenario with a seed. Every judged link has the candidate `around` it.
+    /// Runs a scenario with a seed. Every judged link has the candidate behind an observer, and behind the
+    /// hidden change if there is one: see [`Around`].
     ///
     /// # Errors
     /// If the caller stopped the run, or the candidate made a mistake.
@@ -51,13 +51,12 @@ pub trait Candidate: Sync {
         &self,
         scenario: &Scenario,
         seed: u64,
-        around: &Around,
+        twist: Option<&Twist>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed>;
 }
 
 /// An observer and a hidden change, in which a candidate is wrapped.
-#[derive(Default)]
 pub struct Around {
     twist: Option<Twist>,
     notes: Notes,
@@ -65,8 +64,8 @@ pub struct Around {
 
 impl Around {
     /// An observer, and a hidden change if there is one.
-    pub fn new(twist: Option<Twist>) -> Around {
-        Around { twist, notes: Rc::new(RefCell::default()) }
+    pub fn new(twist: Option<&Twist>) -> Around {
+        Around { twist: twist.cloned(), notes: Notes::default() }
     }
 
     /// The candidate at a link. `build` makes it for the link as it sees it.
@@ -93,15 +92,17 @@ impl Around {
     }
 }
 
-/// Runs a scenario in which `build` makes the discipline of every judged link.
+/// Runs a scenario in which `build` makes the discipline of every judged link, behind an observer and the
+/// hidden change. Returns the record, and the observations at each judged link; `None` if `go_on` stops it.
 pub fn run_built(
     scenario: &Scenario,
     seed: u64,
-    around: &Around,
+    twist: Option<&Twist>,
     build: Build<'_>,
     go_on: &dyn Fn(f64) -> bool,
-) -> Option<Record> {
+) -> Option<(Record, Vec<Seen>)> {
     let Backend::Network(network) = &scenario.backend else { return None };
+    let around = Around::new(twist);
     let trial = Trial { discipline: 0, name: String::new(), seed };
     let observed = observe_network(network, false, |recorder| {
         let built: Build<'_> = &|port, spec, context| match port.queue {
@@ -110,7 +111,7 @@ pub fn run_built(
         };
         network.run_built(&trial, built, recorder, go_on)
     });
-    observed.map(|(record, _)| record)
+    observed.map(|(record, _)| (record, around.seen()))
 }
 
 /// A discipline of this program, with its parameters.
@@ -138,12 +139,12 @@ impl Candidate for BuiltIn {
         &self,
         scenario: &Scenario,
         seed: u64,
-        around: &Around,
+        twist: Option<&Twist>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> = &|_, spec, context| discipline(spec, context);
-        let record = run_built(scenario, seed, around, build, go_on).ok_or(Failed::Stopped)?;
-        Ok(Ran { record, seen: around.seen(), fuel: (0, 0) })
+        let (record, seen) = run_built(scenario, seed, twist, build, go_on).ok_or(Failed::Stopped)?;
+        Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }
 
@@ -173,7 +174,7 @@ impl Candidate for Program {
         &self,
         scenario: &Scenario,
         seed: u64,
-        around: &Around,
+        twist: Option<&Twist>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let failure = Failure::default();
@@ -189,7 +190,7 @@ impl Candidate for Program {
             }
         };
         let watched = |done: f64| !failure.is_set() && broken.borrow().is_none() && go_on(done);
-        let record = run_built(scenario, seed, around, build, &watched);
+        let ran = run_built(scenario, seed, twist, build, &watched);
         if let Some(rejected) = broken.take() {
             return Err(Failed::Rejected(rejected));
         }
@@ -202,10 +203,29 @@ impl Candidate for Program {
             };
             return Err(Failed::Rejected(Rejected::new(code, mistake.to_string())));
         }
-        let record = record.ok_or(Failed::Stopped)?;
-        Ok(Ran { record, seen: around.seen(), fuel: failure.fuel() })
+        let (record, seen) = ran.ok_or(Failed::Stopped)?;
+        Ok(Ran { record, seen, fuel: failure.fuel() })
     }
 }
 
 /// The specification that stands for a program in a scenario.
 pub const STAND_IN: &str = "fifo";
+
+/// The ending of the name of a module.
+const MODULE: &str = ".wasm";
+
+/// The candidate of a name: the module of a file `NAME.wasm`, or a discipline of this program. The inner error
+/// is the reason for which the module is rejected before it runs.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn named(name: &str, limits: Limits) -> std::io::Result<Result<Box<dyn Candidate + Send>, Rejected>> {
+    if !name.ends_with(MODULE) {
+        return Ok(Ok(Box::new(BuiltIn::new(name))));
+    }
+    let bytes = std::fs::read(name)?;
+    Ok(match Module::read(&bytes, limits) {
+        Ok(module) => Ok(Box::new(Program::new(name, module))),
+        Err(error) => Err(Rejected::new(Code::Module, error.to_string())),
+    })
+}

@@ -63,6 +63,18 @@ pub struct Judgement {
     pub size: (u64, u64),
 }
 
+impl Judgement {
+    /// The judgement of a candidate that is rejected before it runs.
+    pub fn refused(candidate: &str, baseline: &str, rejected: Rejected) -> Judgement {
+        Judgement {
+            candidate: candidate.to_owned(),
+            baseline: baseline.to_owned(),
+            rejected: Some(rejected),
+            ..Judgement::default()
+        }
+    }
+}
+
 /// The longest time that a link may be free while packets are queued.
 const IDLE: Span = Span::s(1);
 /// The share of packets that may stay long after a later packet of their flow has left. Hash tables whose

@@ -30,11 +30,10 @@ mod twist;
 mod watch;
 mod work;
 
-pub use candidate::{Around, BuiltIn, Candidate, Failed, Program, Ran, STAND_IN, run_built};
-pub use gain::{Score, of_cell};
+pub use candidate::{Around, BuiltIn, Candidate, Failed, Program, Ran, STAND_IN, named, run_built};
 pub use judge::{Judgement, Request, judge};
 pub use rejected::{Code, Rejected};
 pub use show::{json, text};
-pub use split::{HeldOut, held_out, others, public};
-pub use twist::{Part, Twist, Twisted};
-pub use watch::{Class, Notes, Seen, Watched};
+pub use split::public;
+pub use twist::Twist;
+pub use watch::Seen;

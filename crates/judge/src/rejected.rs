@@ -1,9 +1,9 @@
 //! The reasons for which a candidate is rejected.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The kind of a reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Code {
     /// The program cannot be read, or wants what is not offered.

@@ -7,8 +7,7 @@
 //! only: hash collisions differ, and TCP amplifies small differences.
 
 use giveway_qdisc::{
-    Backlog, ClassState, Cx, FlowKey, FlowTable, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Span,
-    Streams, Time,
+    Backlog, Cx, FlowKey, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Span, Streams, Time,
 };
 
 /// A part of a twist.
@@ -98,17 +97,27 @@ impl Twist {
 const GAP: Span = Span::us(500);
 const EMPTY: Span = Span::s(10);
 
-/// A candidate that sees a hidden change.
+/// A candidate that sees a hidden change. Judgements read neither its flow table nor its gauges.
 pub struct Twisted<P, Q> {
     inner: Q,
     twist: Twist,
     /// The time by which its clock is ahead, with the packets before the test.
     ahead: Span,
-    /// The beginning of the test on the clock of the candidate. Packets that arrived before are not of it.
-    begun: Option<Time>,
+    begun: Begun,
     /// Packets from before the test that the candidate still has.
     foreign: Backlog,
     out: Outbox<P>,
+}
+
+/// The beginning of the test on the clock of the candidate; `None` before it.
+#[derive(Clone, Copy)]
+struct Begun(Option<Time>);
+
+impl Begun {
+    /// True for a packet from before the test.
+    fn is_before(self, meta: &Meta) -> bool {
+        self.0.is_some_and(|begun| meta.arrived < begun)
+    }
 }
 
 impl<P, Q> Twisted<P, Q> {
@@ -116,7 +125,7 @@ impl<P, Q> Twisted<P, Q> {
     pub fn new(inner: Q, twist: Twist) -> Twisted<P, Q> {
         let before = if twist.count > 0 { GAP.scale(u64::from(twist.count), 1) + EMPTY } else { Span::ZERO };
         let ahead = twist.clock + before;
-        Twisted { inner, ahead, twist, begun: None, foreign: Backlog::ZERO, out: Outbox::default() }
+        Twisted { inner, ahead, twist, begun: Begun(None), foreign: Backlog::ZERO, out: Outbox::default() }
     }
 
     fn hide(&self, meta: Meta) -> Meta {
@@ -140,13 +149,11 @@ impl<P: Default, Q: Qdisc<P>> Twisted<P, Q> {
         self.begin(cx.now());
         let mut out = std::mem::take(&mut self.out);
         let result = call(&mut self.inner, &mut Cx::new(cx.now() + self.ahead, &mut out));
-        let begun = self.begun;
-        let is_foreign = |meta: &Meta| begun.is_some_and(|begun| meta.arrived < begun);
-        for (packet, _) in out.dropped.iter().filter(|(packet, _)| is_foreign(&packet.meta)) {
+        for (packet, _) in out.dropped.iter().filter(|(packet, _)| self.begun.is_before(&packet.meta)) {
             self.foreign.sub(packet.meta.bytes);
         }
-        out.dropped.retain(|(packet, _)| !is_foreign(&packet.meta));
-        out.marked.retain(|meta| !is_foreign(meta));
+        out.dropped.retain(|(packet, _)| !self.begun.is_before(&packet.meta));
+        out.marked.retain(|meta| !self.begun.is_before(meta));
         for (packet, _) in &mut out.dropped {
             packet.meta = self.show(packet.meta);
         }
@@ -160,10 +167,10 @@ impl<P: Default, Q: Qdisc<P>> Twisted<P, Q> {
 
     /// Passes the packets before the test through the candidate, once.
     fn begin(&mut self, now: Time) {
-        if self.begun.is_some() || self.twist.count == 0 {
+        if self.begun.0.is_some() || self.twist.count == 0 {
             return;
         }
-        self.begun = Some(now + self.ahead);
+        self.begun = Begun(Some(now + self.ahead));
         let mut time = now + self.twist.clock;
         let end = now + self.ahead;
         let mut rng = Streams::new(self.twist.names.0 ^ 0x5eed).within("before").rng();
@@ -190,11 +197,6 @@ impl<P: Default, Q: Qdisc<P>> Twisted<P, Q> {
         self.foreign = self.inner.backlog();
     }
 
-    /// True for a packet from before the test.
-    fn is_foreign(&self, meta: &Meta) -> bool {
-        self.begun.is_some_and(|begun| meta.arrived < begun)
-    }
-
     /// Takes a packet that is not of the test, and forgets it. Returns the time of the next attempt.
     fn one(&mut self, time: Time) -> Option<Time> {
         match self.inner.dequeue(&mut Cx::new(time, &mut self.out)) {
@@ -212,7 +214,7 @@ impl<P: Default, Q: Qdisc<P>> Qdisc<P> for Twisted<P, Q> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         match self.call(cx, |inner, cx| inner.dequeue(cx)) {
-            Next::Packet(packet) if self.is_foreign(&packet.meta) => {
+            Next::Packet(packet) if self.begun.is_before(&packet.meta) => {
                 self.foreign.sub(packet.meta.bytes);
                 self.dequeue(cx)
             }
@@ -236,17 +238,5 @@ impl<P: Default, Q: Qdisc<P>> Qdisc<P> for Twisted<P, Q> {
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.begin(now);
         self.inner.rate_changed(rate, now + self.ahead);
-    }
-
-    fn flow_table(&self) -> FlowTable {
-        self.inner.flow_table()
-    }
-
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        self.inner.gauges(visit)
-    }
-
-    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
-        self.inner.classes(visit)
     }
 }

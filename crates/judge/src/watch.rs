@@ -4,9 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use giveway_qdisc::{
-    Backlog, ClassState, Cx, DropReason, FlowKey, FlowTable, Next, Outbox, Packet, Qdisc, Rate, Span, Time,
-};
+use giveway_qdisc::{Backlog, Cx, DropReason, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Span, Time};
 use giveway_sim::Segment;
 
 /// The time after a test in which a candidate must send what it still has.
@@ -59,7 +57,7 @@ pub struct Seen {
 /// The observations of a run, one for each link.
 pub type Notes = Rc<RefCell<Vec<Seen>>>;
 
-/// A candidate with its observer.
+/// A candidate with its observer. Judgements read neither its flow table nor its gauges.
 pub struct Watched<Q: Qdisc<Segment>> {
     inner: Q,
     seen: Seen,
@@ -236,17 +234,5 @@ impl<Q: Qdisc<Segment>> Qdisc<Segment> for Watched<Q> {
 
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         self.inner.rate_changed(rate, now);
-    }
-
-    fn flow_table(&self) -> FlowTable {
-        self.inner.flow_table()
-    }
-
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        self.inner.gauges(visit)
-    }
-
-    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
-        self.inner.classes(visit)
     }
 }

@@ -1,12 +1,9 @@
-//! The runs of a candidate: in order, on several threads.
+//! The runs of a candidate.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use giveway_evaluate::{EvaluateError, Outcome, Prepared, outcome, tasks};
+use giveway_runner::{Frontend, Progress, Unit, in_order};
 
-use giveway_evaluate::{EvaluateError, Outcome, Prepared, outcome};
-use giveway_runner::{Frontend, Progress, Unit};
-
-use crate::candidate::{Around, Candidate, Failed};
+use crate::candidate::{Candidate, Failed, Ran};
 use crate::rejected::Rejected;
 use crate::twist::Twist;
 use crate::watch::Seen;
@@ -36,8 +33,6 @@ impl From<EvaluateError> for Ended {
     }
 }
 
-type Slot = Mutex<Option<Result<Observed, Failed>>>;
-
 /// Runs a candidate in cells, each with all its seeds. Returns the outcomes by cell and seed.
 pub fn all(
     candidate: &dyn Candidate,
@@ -47,60 +42,28 @@ pub fn all(
     title: &str,
     frontend: &dyn Frontend,
 ) -> Result<Vec<Vec<Observed>>, Ended> {
-    let tasks: Vec<(usize, u64)> = cells
-        .iter()
-        .enumerate()
-        .flat_map(|(cell, prepared)| prepared.scenario.seeds.iter().map(move |seed| (cell, *seed)))
-        .collect();
+    let tasks = tasks(cells);
     let progress = Progress::new(frontend, title, tasks.len(), Unit::Runs);
-    let next = AtomicUsize::new(0);
-    // The first task that ended without a result. Those before it still run, so that the first mistake is
-    // the same with any number of threads.
-    let ended = AtomicUsize::new(usize::MAX);
-    let slots: Vec<Slot> = tasks.iter().map(|_| Mutex::new(None)).collect();
-    let work = || {
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some((cell, seed)) = tasks.get(place) else { return };
-            if place > ended.load(Ordering::Relaxed) {
-                return;
-            }
-            let part = progress.part();
-            let go_on = |share: f64| {
-                part.done(share);
-                !frontend.stopped() && place <= ended.load(Ordering::Relaxed)
-            };
-            let prepared = &cells[*cell];
-            let around = Around::new(twist.cloned());
-            let found = candidate.run(&prepared.scenario, *seed, &around, &go_on);
-            if found.is_err() {
-                ended.fetch_min(place, Ordering::Relaxed);
-            }
-            part.done(1.0);
-            let found = found.map(|ran| Observed {
-                outcome: outcome(prepared, &ran.record),
-                seen: ran.seen,
-                fuel: ran.fuel,
-            });
-            *slots[place].lock().expect("no thread panics with it") = Some(found);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..jobs.max(1) {
-            scope.spawn(work);
-        }
-        work();
-    });
+    let found = in_order(tasks.len(), jobs, |place, wanted| -> Result<Observed, Ended> {
+        let (cell, seed) = tasks[place];
+        let part = progress.part();
+        let go_on = |share: f64| {
+            part.done(share);
+            !frontend.stopped() && wanted()
+        };
+        let prepared = &cells[cell];
+        let ran = candidate.run(&prepared.scenario, seed, twist, &go_on);
+        part.done(1.0);
+        let Ran { record, seen, fuel } = ran.map_err(|failed| match failed {
+            Failed::Rejected(rejected) => Ended::Rejected(rejected.at(&prepared.cell.name, seed)),
+            Failed::Other(error) => Ended::Other(error),
+            Failed::Stopped => Ended::Other(EvaluateError::Stopped),
+        })?;
+        Ok(Observed { outcome: outcome(prepared, &record), seen, fuel })
+    })?;
     let mut outcomes: Vec<Vec<Observed>> = cells.iter().map(|_| Vec::new()).collect();
-    for ((cell, seed), slot) in tasks.iter().zip(slots) {
-        match slot.into_inner().expect("no thread panics with it") {
-            Some(Ok(observed)) => outcomes[*cell].push(observed),
-            Some(Err(Failed::Rejected(rejected))) => {
-                return Err(Ended::Rejected(rejected.at(&cells[*cell].cell.name, *seed)));
-            }
-            Some(Err(Failed::Other(error))) => return Err(Ended::Other(error)),
-            Some(Err(Failed::Stopped)) | None => return Err(Ended::Other(EvaluateError::Stopped)),
-        }
+    for ((cell, _), observed) in tasks.iter().zip(found) {
+        outcomes[*cell].push(observed);
     }
     Ok(outcomes)
 }

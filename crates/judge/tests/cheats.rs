@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use giveway_judge::{Around, Candidate, Code, Failed, Judgement, Ran, Request, judge, run_built};
+use giveway_judge::{Candidate, Code, Failed, Judgement, Ran, Request, Twist, judge, run_built};
 use giveway_qdisc::{
     Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Rng, Span, Streams, Time,
 };
@@ -201,13 +201,13 @@ impl Candidate for Cheat {
         &self,
         scenario: &Scenario,
         seed: u64,
-        around: &Around,
+        twist: Option<&Twist>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> =
             &|_, _, context| Ok(Box::new(Queue::new(self.trick, context)) as Box<dyn Qdisc<Segment>>);
-        let record = run_built(scenario, seed, around, build, go_on).ok_or(Failed::Stopped)?;
-        Ok(Ran { record, seen: around.seen(), fuel: (0, 0) })
+        let (record, seen) = run_built(scenario, seed, twist, build, go_on).ok_or(Failed::Stopped)?;
+        Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The card of a discipline.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use giveway_evaluate::{
     Card, EvaluateError, OwnRuns, Request, cells, chosen, evaluate, json, page, scenario_of, text,
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 use crate::own::{self, Own};
-use crate::running::Watched;
+use crate::running::{Exception, Watched};
 
 /// A card: its text, all numbers as JSON, its page, and the scenario of each cell by name.
 type Shown = (String, String, String, Vec<(String, String)>);
@@ -42,28 +42,27 @@ pub fn evaluate_discipline(
         Request { candidate, against, seeds, cells, short, timing, tune, sensitivity, jobs, source };
     let watched = Watched::default();
     let theirs = watched.clone();
-    // The exception of a discipline in Python, which ends the card.
-    let exception: Arc<Mutex<Option<PyErr>>> = Arc::default();
-    let kept = Arc::clone(&exception);
-    let waited = watched.wait(py, progress.as_ref(), move || -> Result<Card, EvaluateError> {
-        let Some(own) = own else { return evaluate(request, None, &theirs) };
-        let run_own: &mut OwnRuns<'_> = &mut |scenario: &Scenario, seed: u64| {
-            let trial = Trial { discipline: 0, name: own.name.clone(), seed };
-            let ran = Python::attach(|py| own::run_with(py, scenario, &own, &trial, &theirs));
-            ran.map_err(|error| {
-                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                EvaluateError::Stopped
-            })
-        };
-        evaluate(request, Some(run_own), &theirs)
-    });
+    let exception = Exception::default();
+    let kept = exception.clone();
+    let waited =
+        watched.wait_and_serve(py, progress.as_ref(), move |caller| -> Result<Card, EvaluateError> {
+            let Some(own) = own.map(Arc::new) else { return evaluate(request, None, &theirs) };
+            let run_own: &mut OwnRuns<'_> = &mut |scenario: &Scenario, seed: u64| {
+                let trial = Trial { discipline: 0, name: own.name.clone(), seed };
+                let (own, scenario, frontend) = (Arc::clone(&own), scenario.clone(), theirs.clone());
+                let ran = caller.call(move |py| own::run_with(py, &scenario, &own, &trial, &frontend));
+                ran.ok_or(EvaluateError::Stopped)?.map_err(|error| {
+                    kept.keep(error);
+                    EvaluateError::Stopped
+                })
+            };
+            evaluate(request, Some(run_own), &theirs)
+        });
     let (card, stopped) = waited.ended(py);
     if let Some(error) = stopped {
         return Err(error);
     }
-    if let Some(error) = exception.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
-    }
+    exception.raised()?;
     let card = card.map_err(|error| raised(py, &error))?;
     let scenarios = card.request.cells.iter().map(|cell| (cell.name.clone(), scenario_of(&card, cell)));
     let scenarios = scenarios.collect();
@@ -71,7 +70,7 @@ pub fn evaluate_discipline(
 }
 
 /// The exception of an error of a card.
-fn raised(py: Python<'_>, error: &EvaluateError) -> PyErr {
+pub fn raised(py: Python<'_>, error: &EvaluateError) -> PyErr {
     match error {
         EvaluateError::Scenario(error) => errors::scenario(py, error),
         EvaluateError::Usage(text) => PyValueError::new_err(text.clone()),

@@ -53,7 +53,7 @@ mod _giveway {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::judge::judge_discipline;
+    use crate::judge::{judge_discipline, refused_candidate};
     #[pymodule_export]
     use crate::own::arbiter::Request;
     #[pymodule_export]

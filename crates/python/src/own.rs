@@ -128,8 +128,7 @@ pub fn run_all(
     Ok(None)
 }
 
-/// Runs one trial of a scenario on a network without samples over time, on any thread. `frontend` may stop
-/// it.
+/// Runs one trial of a scenario on a network without samples over time. `frontend` or a signal may stop it.
 ///
 /// # Errors
 /// When the discipline fails or breaks the contract, or the front end stopped the run.
@@ -140,14 +139,7 @@ pub fn run_with(
     trial: &Trial,
     frontend: &dyn Frontend,
 ) -> PyResult<Record> {
-    let Backend::Network(network) = &scenario.backend else {
-        return Err(errors::failed(py, "a discipline in Python runs on a network here"));
-    };
-    let go_on = |_: f64| match frontend.stopped() {
-        true => Err(PyKeyboardInterrupt::new_err(())),
-        false => Ok(()),
-    };
-    run_one(py, network, one, trial, &go_on, Way::default())?
+    run_here(py, scenario, one, trial, frontend, Way::default())
 }
 
 /// Like [`run_with`], with the discipline in what `around` wraps it.
@@ -156,13 +148,31 @@ pub fn run_with(
 /// As [`run_with`].
 pub fn run_around(
     py: Python<'_>,
-    network: &Network,
+    scenario: &Scenario,
     one: &Own,
     trial: &Trial,
-    go_on: &dyn Fn(f64) -> PyResult<()>,
+    frontend: &dyn Frontend,
     around: &Around,
 ) -> PyResult<Record> {
-    run_one(py, network, one, trial, go_on, Way { keep_series: false, around: Some(around) })?
+    run_here(py, scenario, one, trial, frontend, Way { keep_series: false, around: Some(around) })
+}
+
+fn run_here(
+    py: Python<'_>,
+    scenario: &Scenario,
+    one: &Own,
+    trial: &Trial,
+    frontend: &dyn Frontend,
+    way: Way<'_>,
+) -> PyResult<Record> {
+    let Backend::Network(network) = &scenario.backend else {
+        return Err(errors::failed(py, "a discipline in Python runs on a network here"));
+    };
+    let go_on = |_: f64| match frontend.stopped() {
+        true => Err(PyKeyboardInterrupt::new_err(())),
+        false => py.check_signals(),
+    };
+    run_one(py, network, one, trial, &go_on, way)?
 }
 
 /// The way in which a trial runs.

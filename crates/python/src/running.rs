@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -85,13 +85,23 @@ impl Watched {
         progress: Option<&Py<PyAny>>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Waited<T> {
+        self.wait_and_serve(py, progress, |_| work())
+    }
+
+    /// Like [`wait`](Watched::wait), for work that has errands for the calling thread.
+    pub fn wait_and_serve<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Py<PyAny>>,
+        work: impl FnOnce(&Caller) -> T + Send + 'static,
+    ) -> Waited<T> {
         let (sender, receiver) = channel();
         // Only this thread receives; the lock shows it to the compiler.
         let receiver = Mutex::new(receiver);
         let worker = std::thread::spawn(move || {
-            let done = work();
+            let done = work(&Caller(sender.clone()));
             // After an interruption, nobody waits.
-            let _ = sender.send(());
+            let _ = sender.send(Message::Done);
             done
         });
         let mut shown = -1.0;
@@ -100,6 +110,14 @@ impl Watched {
                 Ok(receiver) => receiver.recv_timeout(PERIOD),
                 Err(_) => Err(RecvTimeoutError::Disconnected),
             });
+            let ended = match waited {
+                Ok(Message::Errand(errand)) => {
+                    errand(py);
+                    false
+                }
+                Ok(Message::Done) | Err(RecvTimeoutError::Disconnected) => true,
+                Err(RecvTimeoutError::Timeout) => false,
+            };
             let asked = py.check_signals().and_then(|()| {
                 let share = self.share();
                 match progress.filter(|_| share > shown) {
@@ -114,10 +132,57 @@ impl Watched {
                 self.0.stop.store(true, Ordering::Relaxed);
                 return Waited::Stopped(error, Stopping(worker));
             }
-            if !matches!(waited, Err(RecvTimeoutError::Timeout)) {
+            if ended {
                 return Waited::Done(Stopping(worker).result(py));
             }
         }
+    }
+}
+
+/// A message of the work to the calling thread.
+enum Message {
+    /// The calling thread calls it.
+    Errand(Box<dyn FnOnce(Python<'_>) + Send>),
+    /// The work has ended.
+    Done,
+}
+
+/// The calling thread, which waits for work and runs its errands. A discipline in Python runs there: objects
+/// of some libraries may be used, and freed, in one thread only.
+pub struct Caller(Sender<Message>);
+
+impl Caller {
+    /// Calls `errand` on the calling thread, and waits for its result. `None` if the work was interrupted.
+    pub fn call<T: Send + 'static>(
+        &self,
+        errand: impl FnOnce(Python<'_>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = channel();
+        let errand = move |py: Python<'_>| {
+            // The work waits for it.
+            let _ = sender.send(errand(py));
+        };
+        self.0.send(Message::Errand(Box::new(errand))).ok()?;
+        receiver.recv().ok()
+    }
+}
+
+/// The exception of an errand, which ends the work.
+#[derive(Clone, Default)]
+pub struct Exception(Arc<Mutex<Option<PyErr>>>);
+
+impl Exception {
+    /// Keeps an exception until the work has ended.
+    pub fn keep(&self, error: PyErr) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// Raises the exception that was kept, if there is one.
+    ///
+    /// # Errors
+    /// That exception.
+    pub fn raised(&self) -> PyResult<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 }
 
