@@ -118,6 +118,17 @@ impl InLinux {
     pub const fn named(qdisc: &'static str) -> InLinux {
         InLinux { qdisc, shapes: false, sqm: None }
     }
+
+    /// A discipline with its parameters as `tc` writes them: it counts packets without a unit.
+    pub fn text(&self, spec: &impl std::fmt::Display) -> String {
+        let text = spec.to_string();
+        let count = |word: &str| {
+            let digits = word.strip_suffix('p').filter(|digits| digits.parse::<u64>().is_ok());
+            digits.unwrap_or(word).to_owned()
+        };
+        let words = text.split(' ').skip(1).map(count);
+        std::iter::once(self.qdisc.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// A warning about a parameter that does not suit the traffic.

@@ -77,20 +77,9 @@ fn kbit(rate: Rate) -> u64 {
     (rate.as_bit() / 1000).max(1)
 }
 
-/// A discipline with its parameters as `tc` writes them: it counts packets without a unit.
-pub(super) fn tc_text(spec: &Spec, linux: &InLinux) -> String {
-    let text = spec.to_string();
-    let count = |word: &str| {
-        let digits = word.strip_suffix('p').filter(|digits| digits.parse::<u64>().is_ok());
-        digits.unwrap_or(word).to_owned()
-    };
-    let words = text.split(' ').skip(1).map(count);
-    std::iter::once(linux.qdisc.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
-}
-
 /// The commands at one interface: a discipline that shapes, or one below a shaper.
 fn at(device: &str, rate: Rate, spec: &Spec, linux: &InLinux) -> Vec<String> {
-    let (rate, text) = (kbit(rate), tc_text(spec, linux));
+    let (rate, text) = (kbit(rate), linux.text(spec));
     if linux.shapes {
         return vec![format!("tc qdisc add dev {device} root {text} bandwidth {rate}kbit")];
     }
@@ -213,7 +202,7 @@ mod tests {
     fn fifos_have_two_names_in_linux() {
         let tc = |text: &str| {
             let spec: Spec = text.parse().unwrap();
-            spec.in_linux().map(|linux| tc_text(&spec, &linux))
+            spec.in_linux().map(|linux| linux.text(&spec))
         };
         assert_eq!(tc("fifo limit 100p").as_deref(), Some("pfifo limit 100"));
         assert_eq!(tc("fifo limit 64kb").as_deref(), Some("bfifo limit 64kb"));
