@@ -69,6 +69,27 @@ fn the_bottleneck_has_two_sides() {
     assert!(live.reverse.queue.is_usual());
 }
 
+/// The preset is what Linux does by itself.
+#[test]
+fn the_tcp_of_linux_is_accepted() {
+    let text = VALID.replacen("[[traffic]]", "[tcp]\npreset = \"linux\"\n[[traffic]]", 1);
+    assert_eq!(live(&text).tcp.rto_min, Span::ms(200));
+}
+
+/// Beside a qdisc of the kernel the reverse direction has one, too: the one of Linux that does the same.
+#[test]
+fn the_reverse_direction_has_a_qdisc_of_linux() {
+    let with =
+        |qdisc: &str| VALID.replacen("delay = \"3 ms\"", &format!("delay = \"3 ms\"\nqdisc = {qdisc:?}"), 1);
+    let reverse = |text: &str| live(text).reverse_in_kernel().map(|queue| queue.to_string());
+    let of = |queue: &str| Some(format!("kernel:htb+{queue}"));
+    assert_eq!(reverse(VALID), of("pfifo limit 1000"));
+    assert_eq!(reverse(&with("fifo limit 100p")), of("pfifo limit 100"));
+    assert_eq!(reverse(&with("fq_codel target 2ms")), of("fq_codel target 2ms"));
+    let message = Scenario::parse(&with("drr"), ".").expect_err("the kernel's drr has no queues").to_string();
+    assert!(message.contains("the reverse direction has a discipline that Linux does not have"), "{message}");
+}
+
 /// Linux's `bbr` paces by itself, so `pacing`, which it implies, is not refused; beside CUBIC, either.
 #[test]
 fn a_congestion_control_may_imply_pacing() {

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
 use giveway_measure::{Fingerprint, Metrics, Summary};
 use giveway_qdisc::{DropReason, Rate, Span};
-use giveway_scenario::{BpfQueue, Contender, Direction, KernelQueue, Live, Queue};
+use giveway_scenario::{BpfQueue, Contender, Direction, KernelQueue, Live};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -271,18 +271,8 @@ fn shape_reverse(start: &Start<'_>) -> Result<(), TestbedError> {
     if !exists("tc", "-V") {
         return Err(TestbedError::missing("the program tc is not installed", "apt-get install iproute2"));
     }
-    let reverse = &start.live.reverse;
-    match &reverse.queue {
-        // The default discipline of a link, which the kernel has, too.
-        usual if usual.is_usual() => {
-            let long = KernelQueue { kind: "pfifo".into(), arguments: vec!["limit".into(), "1000".into()] };
-            shape(start.topology, LEFT, reverse, &long)
-        }
-        Queue::Fixed(_) | Queue::Compare => Err(TestbedError::missing(
-            "the reverse direction has a Giveway discipline, which the kernel does not have",
-            "leave out its qdisc if a kernel discipline is compared",
-        )),
-    }
+    let queue = start.live.reverse_in_kernel().expect("a scenario without one is refused");
+    shape(start.topology, LEFT, &start.live.reverse, &queue)
 }
 
 fn shape(

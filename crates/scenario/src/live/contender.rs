@@ -88,6 +88,12 @@ impl KernelQueue {
         Ok(KernelQueue { kind, arguments: words.collect() })
     }
 
+    /// A discipline in the notation of `tc`.
+    pub(crate) fn plain(text: &str) -> KernelQueue {
+        let mut words = text.split(' ').map(str::to_owned);
+        KernelQueue { kind: words.next().unwrap_or_default(), arguments: words.collect() }
+    }
+
     /// True if the discipline limits the rate without htb.
     pub fn shapes(&self) -> bool {
         self.kind == "tbf"

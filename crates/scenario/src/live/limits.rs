@@ -424,7 +424,12 @@ impl<'a> Check<'a> {
             ("mss", !SEGMENTS.contains(&tcp.mss), "\"1460b\", or \"1448b\" with timestamps".into()),
             ("rto_initial", tcp.rto_initial != usual.rto_initial, format!("\"{}\"", usual.rto_initial)),
             ("limited_transmit", !tcp.limited_transmit, "true".into()),
-            ("counting", tcp.counting != usual.counting, "\"bytes\"".into()),
+            // The second is that of the preset "linux".
+            (
+                "counting",
+                ![usual.counting, TcpConfig::linux().counting].contains(&tcp.counting),
+                "\"bytes\"".into(),
+            ),
             (
                 "delayed_ack_timer",
                 tcp.delayed_ack_timer != usual.delayed_ack_timer,

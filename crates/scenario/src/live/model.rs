@@ -3,7 +3,7 @@
 use giveway_qdisc::{PortId, Rate, Span};
 use giveway_sim::TcpConfig;
 
-use super::contender::Contender;
+use super::contender::{Contender, KernelQueue};
 use crate::network::{Network, Queue};
 
 /// A scenario on a test bed.
@@ -54,6 +54,18 @@ impl Live {
     /// True if anything varies with time, so that it must begin when the load does.
     pub fn varies(&self) -> bool {
         [&self.forward, &self.reverse].iter().any(|direction| !direction.settings.is_empty())
+    }
+
+    /// The qdisc of Linux for the reverse direction beside a contender in the kernel; `None` if Linux has none
+    /// that does the same.
+    pub fn reverse_in_kernel(&self) -> Option<KernelQueue> {
+        match &self.reverse.queue {
+            // The default discipline of a link. Without a limit, that of Linux would depend on the interface.
+            usual if usual.is_usual() => Some(KernelQueue::plain("pfifo limit 1000")),
+            Queue::Fixed(spec) => Some(KernelQueue::plain(&spec.in_linux()?.text(spec))),
+            // A test bed compares in one direction only.
+            Queue::Compare => None,
+        }
     }
 
     /// The names of the compared disciplines: specs without defaults.

@@ -1,6 +1,6 @@
 //! Reads the test bed of a scenario file.
 
-use super::contender;
+use super::contender::{self, Contender};
 use super::limits::{self, Emulated, MTU};
 use super::model::Live;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -39,5 +39,16 @@ pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Li
     if reading.failed() {
         return None;
     }
-    Some((Live { compared, near, far, forward, reverse, tcp, network }, schedule))
+    let live = Live { compared, near, far, forward, reverse, tcp, network };
+    for (contender, node) in live.compared.iter().zip(written) {
+        let in_kernel = !matches!(contender, Contender::Ours(_));
+        if in_kernel && live.reverse_in_kernel().is_none() {
+            let message = "the reverse direction has a discipline that Linux does not have";
+            let wrong = Diagnostic::error(node.span.clone(), message);
+            reading.report(wrong.help(
+                "leave out the qdisc of the reverse direction, or compare disciplines of giveway list",
+            ));
+        }
+    }
+    (!reading.failed()).then_some((live, schedule))
 }
