@@ -139,8 +139,13 @@ def test_ctrl_c_ends_a_judgement():
         def dequeue(self, cx):
             return None
 
-    with pytest.raises(KeyboardInterrupt):
-        giveway.judge(Interrupted, secret="s", seeds=1)
+    # Whoever starts the tests in the background may have set the signal to be ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            giveway.judge(Interrupted, secret="s", seeds=1)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_other_files_are_refused(tmp_path):

@@ -5,17 +5,21 @@ use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use giveway_evaluate::{
-    Card, Cell, EvaluateError, Known, Request, cells, chosen, evaluate_with, json, overview, overview_json,
-    overview_page, page, scenario_of, text,
+    BedRuns, Card, Cell, EvaluateError, Known, Means, Request, cells, chosen, emulated, evaluate_with, json,
+    overview, overview_json, overview_page, page, scenario_of, text,
 };
+use giveway_papers::layout;
+use giveway_qdisc::Time;
 use giveway_record::write_whole;
-use giveway_runner::{Outcome, RunnerError, processors};
-use giveway_scenario::Scenario;
+use giveway_runner::{Frontend, Outcome, RunnerError, processors};
+use giveway_scenario::{Scenario, Trial};
+use giveway_testbed::Bed;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::show::{self, Most};
 use crate::stop;
+use crate::testbed::lateness_of;
 
 /// Evaluates a discipline: runs it and baselines in the tests of RFC 7928 and others, and prints a card.
 ///
@@ -65,6 +69,15 @@ pub struct Args {
     /// Do not change the parameters of the discipline by 20 %
     #[arg(long)]
     no_sensitivity: bool,
+    /// Run on a test bed: real hosts on this machine, with the TCP of Linux. Needs root. Disciplines may also be
+    /// those of the kernel ("kernel:fq_codel") and Giveway's BPF qdiscs ("bpf:efd"). Only the cells that a test
+    /// bed can emulate run, at defaults, each for its length in real time
+    #[arg(long, conflicts_with_all = ["jobs", "deployed"])]
+    testbed: bool,
+    /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them
+    /// (giveway_efd.o) [default: compile them]
+    #[arg(long, value_name = "DIR", requires = "testbed")]
+    objects: Option<PathBuf>,
     /// Folder of the card, or of several: DIR/NAME [default: cards/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -86,6 +99,7 @@ Examples:
   giveway evaluate efd --cells rfc7928,hostile --no-timing
   giveway evaluate red --against codel --tune 0                   # defaults only, and the sensitivity of red
   giveway evaluate codel pie red --cells rfc7928                  # three cards, and a table of them
+  giveway evaluate bpf:efd --against kernel:fq_codel,kernel:cake --testbed --short --seeds 3 --cells rfc7928
   giveway evaluate --deployed --tune 0 --no-sensitivity           # all disciplines of Linux
   giveway evaluate --list-cells
 
@@ -119,7 +133,11 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut known = Known::default();
     let mut cards = Vec::new();
     for (request, dir) in requests {
-        let card = match evaluate_with(request, None, &mut known, &Terminal { quiet: args.quiet }) {
+        let evaluated = match args.testbed {
+            true => on_bed(args, request, &mut known),
+            false => evaluate_with(request, Means::Simulator, &mut known, &Terminal { quiet: args.quiet }),
+        };
+        let card = match evaluated {
             Err(EvaluateError::Stopped) => {
                 show::message(
                     "stopped: the card that ran is not kept, since a card over a part of the cells would say something \
@@ -155,6 +173,51 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
+/// Makes a card on a test bed.
+fn on_bed(args: &Args, request: Request, known: &mut Known) -> Result<Card, EvaluateError> {
+    let frontend = Terminal { quiet: args.quiet };
+    let failed = |error: &dyn std::error::Error| EvaluateError::Usage(giveway_runner::chain(error));
+    giveway_testbed::ready().map_err(|error| failed(&error))?;
+    let program = crate::provenance::program().map_err(|error| failed(&error))?;
+    let objects = args.objects.clone();
+    let bed = Bed { program, attempts: ATTEMPTS, keep: None, objects, pcap: None, trace: None };
+    if !args.quiet {
+        show::message(&format!("this takes about {} of real time", length(&request)));
+    }
+    let run: &mut BedRuns<'_> = &mut |scenario: &Scenario, trial: &Trial| {
+        let live = scenario.live().expect("the cells are for a test bed");
+        giveway_testbed::has_tcp(live).map_err(|error| failed(&error))?;
+        if let Some((_, error)) = giveway_testbed::lacks_bpf(live) {
+            return Err(EvaluateError::Usage(format!("{}: {}", trial.name, giveway_runner::chain(&error))));
+        }
+        let ran = bed.run(live, trial, &layout(scenario, false), &|_| !frontend.stopped());
+        let ran = ran.map_err(|error| failed(&error))?.ok_or(EvaluateError::Stopped)?;
+        if let Some(mark) = lateness_of(&ran, trial) {
+            show::message(&mark);
+        }
+        Ok(ran.record)
+    };
+    evaluate_with(request, Means::Bed(run), known, &frontend)
+}
+
+/// Attempts for a run on a test bed, if the machine is too busy.
+const ATTEMPTS: u32 = 3;
+
+/// The time that a card on a test bed takes, in words.
+fn length(request: &Request) -> String {
+    let disciplines = request.against.len() as f64 + 1.0;
+    let seconds: f64 = request.cells.iter().filter_map(|cell| seconds_of(cell, request.short)).sum();
+    let minutes = seconds * disciplines * f64::from(request.seeds) / 60.0;
+    if minutes < 2.0 { format!("{:.0} s", 60.0 * minutes) } else { format!("{minutes:.0} minutes") }
+}
+
+/// The length of a cell, seconds.
+fn seconds_of(cell: &Cell, short: bool) -> Option<f64> {
+    let scenario = Scenario::parse(&cell.scenario, "").ok()?;
+    let scenario = if short { scenario.short().ok()? } else { scenario };
+    Some(layout(&scenario, false).until.since(Time::ZERO).as_s())
+}
+
 /// Prints the names and titles of cells.
 pub fn list_cells(cells: &[Cell], out: &mut dyn Write) -> Result<Outcome, CliError> {
     for cell in cells {
@@ -166,18 +229,44 @@ pub fn list_cells(cells: &[Cell], out: &mut dyn Write) -> Result<Outcome, CliErr
 /// The request of the card of a discipline.
 fn request(args: &Args, candidate: String) -> Result<Request, CliError> {
     let against = args.against.iter().map(|spec| spec.trim().to_owned());
+    let against: Vec<String> = against.filter(|spec| *spec != candidate).collect();
+    if let (Some(real), false) =
+        (std::iter::once(&candidate).chain(&against).find(|spec| is_real(spec)), args.testbed)
+    {
+        return Err(CliError::Usage(format!(
+            "{real} is a discipline of the kernel, which the simulator does not have: add --testbed (as root)"
+        )));
+    }
+    let mut cells = chosen(&args.cells).map_err(wrong)?;
+    if args.testbed {
+        let disciplines: Vec<String> = std::iter::once(&candidate).chain(&against).cloned().collect();
+        let (can, cannot) = emulated(&cells, &disciplines, args.short);
+        if let (true, Some((cell, why))) = (can.is_empty(), cannot.first()) {
+            return Err(CliError::Usage(format!("{}: a test bed cannot emulate it: {why}", cell.name)));
+        }
+        if !cannot.is_empty() && !args.quiet {
+            show::message(&format!("a test bed can emulate {} of {} cells", can.len(), cells.len()));
+        }
+        cells = can;
+    }
     Ok(Request {
-        against: against.filter(|spec| *spec != candidate).collect(),
+        against,
         candidate,
         seeds: args.seeds,
-        cells: chosen(&args.cells).map_err(wrong)?,
+        cells,
         short: args.short,
-        timing: !args.no_timing,
-        tune: args.tune,
-        sensitivity: !args.no_sensitivity,
+        timing: !args.no_timing && !args.testbed,
+        tune: if args.testbed { 0 } else { args.tune },
+        sensitivity: !args.no_sensitivity && !args.testbed,
+        bed: args.testbed,
         jobs: args.jobs.map_or_else(processors, usize::from),
         source: None,
     })
+}
+
+/// True for a discipline of the kernel.
+fn is_real(spec: &str) -> bool {
+    ["kernel:", "bpf:"].iter().any(|prefix| spec.starts_with(prefix))
 }
 
 /// The disciplines of Linux that need no setting. Those of the family of shapers and classes need one, but

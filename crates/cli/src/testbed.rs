@@ -11,7 +11,7 @@ use giveway_qdisc::Span;
 use giveway_runner::{Observe, Outcome, Results, RunnerError, Session, question, scenario_name};
 use giveway_scenario::{Contender, Diagnostic, Live, Scenario, Severity, Trial};
 use giveway_testbed::timing::{MachineLoad, Timing};
-use giveway_testbed::{Bed, LATE, against};
+use giveway_testbed::{Bed, LATE, Ran, against};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -257,6 +257,29 @@ fn ms(span: Span) -> String {
     format!("{:.2} ms", span.as_s() * 1e3)
 }
 
+/// The remarks on a run: whether it can be trusted, and those of its sources and its router.
+fn marks_of(ran: &Ran, trial: &Trial) -> Vec<String> {
+    let Trial { name, seed, .. } = trial;
+    let remarks = ran.remarks.iter().map(|remark| format!("{name}, seed {seed}: {remark}"));
+    lateness_of(ran, trial).into_iter().chain(remarks).collect()
+}
+
+/// A remark on a run that cannot be trusted, or took several attempts.
+pub fn lateness_of(ran: &Ran, trial: &Trial) -> Option<String> {
+    let (sources, router) = (ms(ran.lateness.p99()), ms(ran.router_late.unwrap_or_default()));
+    let Trial { name, seed, .. } = trial;
+    if ran.too_late() {
+        return Some(format!(
+            "{name}, seed {seed}: do not trust this run: the machine was too busy in all {} attempts (99th \
+             percentile of the lateness of sources {sources}, of frames {router}; the limit is {LATE})",
+            ran.attempt
+        ));
+    }
+    let again =
+        format!("{name}, seed {seed}: attempt {}, since the machine was too busy before", ran.attempt);
+    (ran.attempt > 1).then_some(again)
+}
+
 /// Runs every trial on the test bed. The second result is true if a prerequisite is missing.
 fn reality(
     session: &Session<'_>,
@@ -283,21 +306,7 @@ fn reality(
                 captured.store(true, Ordering::Relaxed);
                 let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());
                 worst.lock().expect("no thread panics while it holds the lock").update(sources, router);
-                let (sources, router) = (ms(sources), ms(router));
-                let Trial { name, seed, .. } = trial;
-                if ran.too_late() {
-                    mark(format!(
-                        "{name}, seed {seed}: do not trust this run: the machine was too busy in all {} attempts (99th \
-                         percentile of the lateness of sources {sources}, of frames {router}; the limit is {LATE})",
-                        ran.attempt
-                    ));
-                } else if ran.attempt > 1 {
-                    mark(format!(
-                        "{name}, seed {seed}: attempt {}, since the machine was too busy before",
-                        ran.attempt
-                    ));
-                }
-                ran.remarks.iter().for_each(|remark| mark(format!("{name}, seed {seed}: {remark}")));
+                marks_of(&ran, trial).into_iter().for_each(mark);
                 Ok(Some((ran.record, Vec::new())))
             }
             Ok(None) => Ok(None),

@@ -8,7 +8,7 @@ use crate::best::{Best, best};
 use crate::cells::Cell;
 use crate::cost::cost;
 use crate::error::EvaluateError;
-use crate::field::{Entrants, Field, Known, OwnRuns, Runs, Unstable};
+use crate::field::{Entrants, Field, Known, Means, Runs, Unstable};
 use crate::parameters::Variable;
 use crate::question::Question;
 use crate::run::{Outcomes, Timing};
@@ -36,6 +36,8 @@ pub struct Request {
     pub sensitivity: bool,
     /// The number of threads.
     pub jobs: usize,
+    /// True for a test bed: real hosts, in the place of the simulator.
+    pub bed: bool,
     /// The source of a discipline of the caller, whose name is `candidate`; `None` for a specification.
     pub source: Option<String>,
 }
@@ -137,16 +139,17 @@ impl Counts {
     }
 }
 
-/// Runs the card. `own` runs a discipline of the caller, if the request has the source of one.
+/// Runs the card. `means` runs a discipline of the caller if the request has the source of one, and it is a
+/// test bed if the request asks for it.
 ///
 /// # Errors
 /// If a discipline is wrong, a run failed, or the front end stopped it.
 pub fn evaluate(
     request: Request,
-    own: Option<&mut OwnRuns<'_>>,
+    means: Means<'_, '_>,
     frontend: &dyn Frontend,
 ) -> Result<Card, EvaluateError> {
-    evaluate_with(request, own, &mut Known::default(), frontend)
+    evaluate_with(request, means, &mut Known::default(), frontend)
 }
 
 /// Like [`evaluate`], for several cards with the same cells: `known` keeps the outcomes of disciplines that
@@ -156,7 +159,7 @@ pub fn evaluate(
 /// As [`evaluate`].
 pub fn evaluate_with(
     request: Request,
-    own: Option<&mut OwnRuns<'_>>,
+    means: Means<'_, '_>,
     known: &mut Known,
     frontend: &dyn Frontend,
 ) -> Result<Card, EvaluateError> {
@@ -178,7 +181,7 @@ pub fn evaluate_with(
         }
         disciplines.push(baseline.clone());
     }
-    let mut runs = Runs { cells, jobs: request.jobs, own, known, frontend };
+    let mut runs = Runs { cells, jobs: request.jobs, means, known, frontend };
     let entrants = Entrants { specs: &disciplines, own: source.is_some() };
     let field = runs.field(entrants, *seeds, request.short, "card")?;
     let baselines: Vec<usize> = (1..disciplines.len()).collect();

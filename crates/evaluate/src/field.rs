@@ -9,12 +9,32 @@ use giveway_scenario::Scenario;
 use crate::cells::{Cell, Measure};
 use crate::error::EvaluateError;
 use crate::question::Question;
-use crate::run::{Outcome, Outcomes, Prepared, Timing, outcome, prepare, run};
+use crate::run::{BedRuns, Outcome, Outcomes, Prepared, Timing, outcome, prepare, run, run_on_bed};
 use crate::states::{GAP, SUSPICION, States, heaps, winners};
 use crate::verdict::{Compared, Pair, compare};
 
 /// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
 pub type OwnRuns<'a> = dyn FnMut(&Scenario, u64) -> Result<Record, EvaluateError> + 'a;
+
+/// The way in which disciplines run.
+pub enum Means<'a, 'b> {
+    /// In the simulator.
+    Simulator,
+    /// In the simulator; the first one is the caller's.
+    Own(&'a mut OwnRuns<'b>),
+    /// On a test bed.
+    Bed(&'a mut BedRuns<'b>),
+}
+
+impl Means<'_, '_> {
+    /// The timing of hosts without another request.
+    fn timing(&self) -> Timing {
+        match self {
+            Means::Simulator | Means::Own(_) => Timing::Ideal,
+            Means::Bed(_) => Timing::Real,
+        }
+    }
+}
 
 /// A discipline with two states in a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,8 +163,8 @@ pub(crate) struct Runs<'a, 'b> {
     pub cells: &'a [Cell],
     /// The number of threads.
     pub jobs: usize,
-    /// The discipline of the caller, if there is one.
-    pub own: Option<&'a mut OwnRuns<'b>>,
+    /// The way in which disciplines run.
+    pub means: Means<'a, 'b>,
     /// The outcomes of other cards with the same cells.
     pub known: &'a mut Known,
     /// Shows the progress, and may stop.
@@ -198,7 +218,10 @@ impl Runs<'_, '_> {
             .iter()
             .map(|(cell, specs)| prepare(&self.cells[*cell], specs, seeds, *timing, *short))
             .collect::<Result<_, _>>()?;
-        let found = run(&prepared, self.jobs, title, self.frontend)?;
+        let found = match &mut self.means {
+            Means::Bed(bed) => run_on_bed(&prepared, *bed, title, self.frontend)?,
+            Means::Simulator | Means::Own(_) => run(&prepared, self.jobs, title, self.frontend)?,
+        };
         for ((cell, specs), found) in new.iter().zip(found) {
             for (spec, outcomes) in specs.iter().zip(found) {
                 known.insert(key(*cell, spec), outcomes);
@@ -213,7 +236,7 @@ impl Runs<'_, '_> {
         &self.known.0[asked][&key]
     }
 
-    /// A field with ideal timing and the seeds 1 to `seeds`.
+    /// A field with the seeds 1 to `seeds`.
     pub fn field(
         &mut self,
         entrants: Entrants<'_>,
@@ -222,7 +245,7 @@ impl Runs<'_, '_> {
         title: &str,
     ) -> Result<Field, EvaluateError> {
         let numbers: Vec<u64> = (1..=u64::from(seeds)).collect();
-        let outcomes = self.outcomes(entrants, &numbers, Timing::Ideal, short, title)?;
+        let outcomes = self.outcomes(entrants, &numbers, self.means.timing(), short, title)?;
         let unstable = self.unstable(entrants, &outcomes, seeds, short)?;
         Ok(Field { outcomes, unstable })
     }
@@ -247,7 +270,7 @@ impl Runs<'_, '_> {
         if suspects.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = (fresh, Timing::Ideal, short);
+        let asked = (fresh, self.means.timing(), short);
         let is_own = |discipline: usize| discipline == 0 && entrants.own;
         let built_in = suspects.iter().filter(|(_, discipline)| !is_own(*discipline));
         let wanted = built_in.map(|(cell, discipline)| (*cell, &*entrants.specs[*discipline]));
@@ -272,7 +295,9 @@ impl Runs<'_, '_> {
     fn of_own(&mut self, asked: &Asked, cell: usize, other: &str) -> Result<Vec<Outcome>, EvaluateError> {
         let (seeds, timing, short) = asked;
         let prepared = prepare(&self.cells[cell], &[other.to_owned()], seeds, *timing, *short)?;
-        let own = self.own.as_deref_mut().expect("a field with a discipline of the caller runs it");
+        let Means::Own(own) = &mut self.means else {
+            unreachable!("a field with a discipline of the caller runs it")
+        };
         let mut outcomes = Vec::new();
         for seed in seeds {
             if self.frontend.stopped() {

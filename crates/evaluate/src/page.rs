@@ -6,7 +6,7 @@ use giveway_document::{
 
 use crate::card::{Card, Line};
 use crate::question::Question;
-use crate::show::{abouts, cell_of, certainty, of_states, sentence, times_limit};
+use crate::show::{abouts, cell_of, certainty, of_states, sentence, size, times_limit};
 use crate::varied;
 use crate::verdict::Verdict;
 use giveway_measure::{amount, of_metric};
@@ -38,13 +38,12 @@ pub fn page(card: &Card) -> Document {
     Document {
         title: format!("Card of {}", card.names[0]),
         subtitle: format!(
-            "{} against {}; {} cells, {} seeds, {} runs, {} packets; Giveway {}",
+            "{} against {}; {} cells, {} seeds, {}; Giveway {}",
             request.candidate,
             request.against.join(", "),
             request.cells.len(),
             request.seeds,
-            card.size.0,
-            card.size.1,
+            size(card),
             giveway_sources::SIMULATION
         ),
         parts,

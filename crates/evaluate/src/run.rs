@@ -21,6 +21,8 @@ pub enum Timing {
     Ideal,
     /// Hosts are late and send in bursts, as measured on real machines.
     Measured,
+    /// Hosts are real, on a test bed.
+    Real,
 }
 
 /// The part of a record that a card keeps.
@@ -36,6 +38,9 @@ pub struct Outcome {
     /// The packets that the judged link has sent.
     pub packets: u64,
 }
+
+/// Runs a trial of a scenario on a test bed.
+pub type BedRuns<'a> = dyn FnMut(&Scenario, &Trial) -> Result<Record, EvaluateError> + 'a;
 
 /// Outcomes by cell, discipline and seed.
 pub type Outcomes = Vec<Vec<Vec<Outcome>>>;
@@ -68,8 +73,10 @@ pub fn prepare<'a>(
     let listed: Vec<String> = disciplines.iter().map(|spec| format!("{spec:?}")).collect();
     let mut draft =
         Draft::parse(&cell.scenario, "").assign(FLAG, &format!("disciplines=[{}]", listed.join(", ")));
-    if timing == Timing::Measured {
-        draft = draft.assign(FLAG, "timing=\"measured\"");
+    match timing {
+        Timing::Ideal => {}
+        Timing::Measured => draft = draft.assign(FLAG, "timing=\"measured\""),
+        Timing::Real => draft = on_bed(draft),
     }
     let mut scenario = draft.finish().map_err(Box::new)?;
     if short {
@@ -104,6 +111,50 @@ pub fn run(
         }
     }
     Ok(outcomes)
+}
+
+/// A cell as a scenario for a test bed. It is measured until its end, without a time for transfers to end.
+pub fn on_bed(draft: Draft) -> Draft {
+    let keys = ["backend=\"live\"", "cooldown=\"0s\"", "short.cooldown=\"0s\""];
+    keys.iter().fold(draft, |draft, key| draft.assign(FLAG, key))
+}
+
+/// Like [`run`], on a test bed, one run after the other.
+///
+/// # Errors
+/// That of the test bed; or the front end stopped it.
+pub fn run_on_bed(
+    cells: &[Prepared<'_>],
+    bed: &mut BedRuns<'_>,
+    title: &str,
+    frontend: &dyn Frontend,
+) -> Result<Outcomes, EvaluateError> {
+    let runs: usize = cells.iter().map(|prepared| prepared.scenario.trials().len()).sum();
+    let progress = Progress::new(frontend, title, runs, Unit::Runs);
+    let mut outcomes = Outcomes::new();
+    for prepared in cells {
+        let mut of_cell = vec![Vec::new(); prepared.scenario.compared().len()];
+        for trial in prepared.scenario.trials() {
+            let part = progress.part();
+            let record = bed(&prepared.scenario, &trial)?;
+            part.done(1.0);
+            of_cell[trial.discipline].push(outcome(prepared, &record));
+        }
+        outcomes.push(of_cell);
+    }
+    Ok(outcomes)
+}
+
+/// The cells in which a test bed can run these disciplines, and the others, each with the reason.
+pub fn emulated(cells: &[Cell], disciplines: &[String], short: bool) -> (Vec<Cell>, Vec<(Cell, String)>) {
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    for cell in cells {
+        match prepare(cell, disciplines, &[1], Timing::Real, short) {
+            Ok(_) => can.push(cell.clone()),
+            Err(error) => cannot.push((cell.clone(), error.to_string())),
+        }
+    }
+    (can, cannot)
 }
 
 /// The place of a cell with a seed, for all cells and their seeds.
@@ -162,5 +213,28 @@ pub fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
         lead,
         fingerprint: record.summary.fingerprint.to_string(),
         packets: judged.filter_map(|link| link.sent).map(|sent| sent.packets).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::cells;
+
+    #[test]
+    fn a_test_bed_emulates_most_cells_and_names_what_it_cannot() {
+        for short in [false, true] {
+            let (can, cannot) = emulated(&cells(), &["efd".to_owned()], short);
+            assert!(can.len() > 40, "{}", can.len());
+            assert_eq!(can.len() + cannot.len(), cells().len());
+            let why = |name: &str| cannot.iter().find(|(cell, _)| cell.name == name).map(|(_, why)| &**why);
+            assert!(can.iter().any(|cell| cell.name == "varying/step"));
+            assert!(why("varying/policer").is_some_and(|why| why.contains("no policers")), "{cannot:?}");
+        }
+        // The rate of a discipline in the kernel is constant.
+        let bpf = ["bpf:efd".to_owned(), "kernel:fq_codel".to_owned()];
+        let (can, _) = emulated(&cells(), &bpf, true);
+        assert!(can.iter().any(|cell| cell.name == "rrul/tcp-8-down"));
+        assert!(can.iter().all(|cell| cell.name != "varying/step"));
     }
 }

@@ -11,6 +11,7 @@ use crate::cells::Cell;
 use crate::columns::aligned;
 use crate::field::Unstable;
 use crate::question::Question;
+use crate::run::on_bed;
 use crate::states::States;
 use crate::varied;
 use crate::verdict::{LEVEL, Verdict};
@@ -24,12 +25,11 @@ pub fn text(card: &Card) -> String {
     let request = &card.request;
     let _ = writeln!(
         text,
-        "{} in {} cells with {} seeds: {} runs, {} packets",
+        "{} in {} cells with {} seeds: {}",
         card.names[0],
         request.cells.len(),
         request.seeds,
-        card.size.0,
-        card.size.1
+        size(card)
     );
     let head: Vec<String> = std::iter::once(String::new())
         .chain(card.names[1..].iter().map(|name| format!("against {name}")))
@@ -63,6 +63,14 @@ pub fn text(card: &Card) -> String {
     text
 }
 
+/// The number of runs, and of packets. A test bed does not count the packets of a qdisc of the kernel.
+pub(crate) fn size(card: &Card) -> String {
+    match (card.size, card.request.bed) {
+        ((runs, _), true) => format!("{runs} runs on a test bed"),
+        ((runs, packets), false) => format!("{runs} runs, {packets} packets"),
+    }
+}
+
 /// The verdicts on a question in one short text.
 pub(crate) fn cell_of(counts: Counts) -> String {
     let mark = if counts.flips > 0 { "!" } else { "" };
@@ -72,9 +80,10 @@ pub(crate) fn cell_of(counts: Counts) -> String {
 /// The sentence about the level, and about what was not run.
 pub(crate) fn certainty(card: &Card) -> String {
     let request = &card.request;
-    let timing = match request.timing {
-        true => "Each verdict was repeated with the timing of real machines.",
-        false => "Nothing was repeated with the timing of real machines (--no-timing).",
+    let timing = match (request.bed, request.timing) {
+        (true, _) => "The hosts are real, so a repetition gives other numbers.",
+        (false, true) => "Each verdict was repeated with the timing of real machines.",
+        (false, false) => "Nothing was repeated with the timing of real machines (--no-timing).",
     };
     format!(
         "Differences are paired by seed and corrected together over {} comparisons (Holm, {} %). {timing}",
@@ -159,11 +168,13 @@ pub fn scenario_of(card: &Card, cell: &Cell) -> String {
         }
     }
     let listed: Vec<String> = specs.iter().map(|spec| format!("{spec:?}")).collect();
-    let text = Draft::parse(&cell.scenario, "")
+    let mut draft = Draft::parse(&cell.scenario, "")
         .assign("evaluate", &format!("disciplines=[{}]", listed.join(", ")))
-        .assign("evaluate", &format!("seeds={}", request.seeds))
-        .text();
-    comment + &text
+        .assign("evaluate", &format!("seeds={}", request.seeds));
+    if request.bed {
+        draft = on_bed(draft);
+    }
+    comment + &draft.text()
 }
 
 /// The whole card as JSON.
@@ -212,6 +223,7 @@ pub fn json(card: &Card) -> Value {
         "giveway_card": 1,
         "version": giveway_sources::SIMULATION,
         "candidate": request.candidate, "against": request.against, "seeds": request.seeds, "short": request.short,
+        "testbed": request.bed,
         "level": LEVEL, "runs": card.size.0, "packets": card.size.1,
         "matrix": matrix, "lines": lines, "two_states": unstable, "cells": cells,
         "own_best": card.best.as_ref().map(|best| varied::best_json(card, best)),

@@ -448,6 +448,7 @@ mod tests {
                 tune: 6,
                 sensitivity: true,
                 jobs: 1,
+                bed: false,
                 source: None,
             },
             names: ["fifo", "codel", "prio"].map(str::to_owned).to_vec(),

@@ -1,3 +1,4 @@
 //! Whole cards, in one program.
 
 mod cards;
+mod known;

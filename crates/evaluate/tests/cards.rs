@@ -1,14 +1,14 @@
 //! Whole cards over a few cells.
 
 use giveway_evaluate::{
-    Card, EvaluateError, Kept, OwnRuns, Question, Request, States, Verdict, chosen, evaluate, json, page,
-    text,
+    Card, EvaluateError, Kept, Means, OwnRuns, Question, Request, States, Verdict, chosen, evaluate, json,
+    page, text,
 };
 use giveway_papers::observe;
 use giveway_runner::Silent;
 use giveway_scenario::Trial;
 
-fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
+pub fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
     let names: Vec<String> = cells.iter().map(|name| (*name).to_owned()).collect();
     Request {
         candidate: candidate.to_owned(),
@@ -20,16 +20,17 @@ fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
         tune: 0,
         sensitivity: false,
         jobs: 2,
+        bed: false,
         source: None,
     }
 }
 
-fn card(request: Request) -> Card {
-    evaluate(request, None, &Silent).unwrap()
+pub fn card(request: Request) -> Card {
+    evaluate(request, Means::Simulator, &Silent).unwrap()
 }
 
 /// The verdict in a cell and metric against the first baseline.
-fn verdict(card: &Card, cell: &str, metric: &str) -> Verdict {
+pub fn verdict(card: &Card, cell: &str, metric: &str) -> Verdict {
     let place = card.request.cells.iter().position(|one| one.name == cell);
     let line =
         card.lines.iter().find(|line| line.cell == place && line.metric == metric && line.baseline == 0);
@@ -91,7 +92,7 @@ fn the_two_states_of_fq_pie_are_found() {
 #[test]
 fn mistakes_are_named() {
     let fails = |request: Request| -> String {
-        match evaluate(request, None, &Silent) {
+        match evaluate(request, Means::Simulator, &Silent) {
             Err(EvaluateError::Scenario(error)) => error.to_string(),
             Err(error) => error.to_string(),
             Ok(_) => panic!("it should be refused"),
@@ -161,7 +162,7 @@ fn a_discipline_in_code_and_one_without_parameters_are_named() {
         Ok(observe(scenario, &trial, false, &|_| true).expect("nothing stops it").0)
     };
     let source = Some("class Mine: ...".to_owned());
-    let found = evaluate(Request { source, ..asked }, Some(own), &Silent).unwrap();
+    let found = evaluate(Request { source, ..asked }, Means::Own(own), &Silent).unwrap();
     let best = found.best.as_ref().unwrap();
     let kept: Vec<Option<Kept>> = best.settings.iter().map(|setting| setting.kept).collect();
     assert_eq!(kept[0], Some(Kept::Unknown));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use giveway_evaluate::{
-    Card, EvaluateError, OwnRuns, Request, cells, chosen, evaluate, json, page, scenario_of, text,
+    Card, EvaluateError, Means, OwnRuns, Request, cells, chosen, evaluate, json, page, scenario_of, text,
 };
 use giveway_scenario::{Scenario, Trial};
 use pyo3::exceptions::PyValueError;
@@ -38,15 +38,26 @@ pub fn evaluate_discipline(
     let cells = chosen(&cells).map_err(|error| raised(py, &error))?;
     let jobs = if jobs == 0 { giveway_runner::processors() } else { usize::from(jobs) };
     let source = own.as_ref().map(|own| own.source.clone());
-    let request =
-        Request { candidate, against, seeds, cells, short, timing, tune, sensitivity, jobs, source };
+    let request = Request {
+        candidate,
+        against,
+        seeds,
+        cells,
+        short,
+        timing,
+        tune,
+        sensitivity,
+        jobs,
+        bed: false,
+        source,
+    };
     let watched = Watched::default();
     let theirs = watched.clone();
     let exception = Exception::default();
     let kept = exception.clone();
     let waited =
         watched.wait_and_serve(py, progress.as_ref(), move |caller| -> Result<Card, EvaluateError> {
-            let Some(own) = own.map(Arc::new) else { return evaluate(request, None, &theirs) };
+            let Some(own) = own.map(Arc::new) else { return evaluate(request, Means::Simulator, &theirs) };
             let run_own: &mut OwnRuns<'_> = &mut |scenario: &Scenario, seed: u64| {
                 let trial = Trial { discipline: 0, name: own.name.clone(), seed };
                 let (own, scenario, frontend) = (Arc::clone(&own), scenario.clone(), theirs.clone());
@@ -56,7 +67,7 @@ pub fn evaluate_discipline(
                     EvaluateError::Stopped
                 })
             };
-            evaluate(request, Some(run_own), &theirs)
+            evaluate(request, Means::Own(run_own), &theirs)
         });
     let (card, stopped) = waited.ended(py);
     if let Some(error) = stopped {
