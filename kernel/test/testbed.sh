@@ -8,6 +8,7 @@ ln -sf /usr/sbin/dash /bin/sh
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
+mount -t bpf bpf /sys/fs/bpf
 mount -t tmpfs run /run
 while read -r module; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
@@ -39,6 +40,13 @@ capture() {
 	dd if=/run/packets.gz of=/dev/vda bs=1M seek=$((slot << 4)) 2>/dev/null || echo "FAILED: the disk"
 	echo "CAPTURE $name $(stat -c %s /run/packets.gz)"
 	rm /run/packets.gz
+}
+
+# card ARGUMENTS...: the card of disciplines on test beds.
+card() {
+	giveway evaluate "$@" --testbed --objects /objects --out /run/card >/run/results 2>/run/said || echo "FAILED: the card"
+	sed "s/^/SAID /" /run/said
+	sed "s/^/CARD /" /run/results
 }
 
 # before DEVICE, try COMMAND, shows DEVICE WORDS..., restored DEVICE: commands that are pasted, and their effect.

@@ -83,6 +83,7 @@ pub fn test_beds(repository: &Repository, flags: &[&str]) -> Done {
         [] | ["--quick"] => bed::compare(repository, &folder, &kernel, flags),
         ["--commands"] => bed::commands(repository, &folder, &kernel),
         ["--record-library", names @ ..] => bed::record_library(repository, &folder, &kernel, names),
+        ["--card", arguments @ ..] => bed::card(repository, &folder, &kernel, arguments),
         arguments => bed::single(repository, &folder, &kernel, arguments),
     }
 }

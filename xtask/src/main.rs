@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "chores measure how long their steps take")]
 
+mod cards;
 mod example;
 mod format;
 mod fuzz;
@@ -54,6 +55,8 @@ cargo xtask CHORE
                    growth hops nodes measures these curves only
   varying          runs the scenarios with links that vary with the disciplines of Linux, and writes docs/varying.csv
                    (about a minute after the build)
+  cards            makes the cards of all disciplines of Linux that need no setting, and writes docs/cards.csv
+                   (about half an hour after the build)
   senders          runs the cells of docs/senders-linux.csv in the simulator, and writes docs/senders.csv
                    (half a minute after the build)
   licences         checks the licences of the dependencies against deny.toml
@@ -69,6 +72,8 @@ cargo xtask CHORE
                    (five minutes); --quick runs the short form of the scenario once. With other arguments it runs
                    giveway testbed with them in that machine, and prints JSON: scenarios/testbed/NAME.toml --seeds 1
                    --commands runs the commands that giveway compare recommends there
+                   --card DISCIPLINE... makes a card there, as giveway evaluate --testbed: --card bpf:efd
+                   --against kernel:fq_codel --cells rfc7928 --short --seeds 3
                    --record-library [CELL...] records the captures of examples/library (some minutes for each)
   library [--check] [CELL...]
                    predicts from each capture of examples/library, and compares with what was measured; --check fails
@@ -106,6 +111,7 @@ fn main() -> ExitCode {
         ["growth", names @ ..] => growth::record(&repository, names),
         ["senders"] => senders::record(&repository),
         ["varying"] => varying::record(&repository),
+        ["cards"] => cards::record(&repository),
         ["licences"] => licences::check(&repository),
         ["python"] => python::set_up(&repository).and_then(|()| python::check(&repository)),
         ["python", "--wheel"] => python::wheels(&repository),

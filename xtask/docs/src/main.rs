@@ -5,6 +5,7 @@
 //!
 //! A page is the header of the source file, so that there is one text about a discipline, next to its code.
 
+mod cards;
 mod crates;
 mod growth;
 mod pages;

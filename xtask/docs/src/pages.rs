@@ -8,6 +8,7 @@ use giveway_sim::{Placed, QuicConfig, TcpConfig};
 use giveway_switch::options::Options;
 use serde_json::Value;
 
+use crate::cards;
 use crate::crates;
 use crate::growth;
 use crate::parameters::table;
@@ -110,7 +111,8 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
          - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n\
          - [A step of the rate, simulated and real](reference/step.md)\n\
          - [Senders, simulated and in Linux](reference/senders.md)\n\
-         - [Varying links and the disciplines of Linux](reference/varying.md)\n",
+         - [Varying links and the disciplines of Linux](reference/varying.md)\n\
+         - [Cards of the disciplines of Linux](reference/cards.md)\n",
     );
     pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
     pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
@@ -122,6 +124,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(format!("{REFERENCE}/quic.md"), quic());
     pages.insert(speed::PAGE.to_owned(), speed::page(root)?);
     pages.insert(senders::PAGE.to_owned(), senders::page(root)?);
+    pages.insert(cards::PAGE.to_owned(), cards::page(root)?);
     pages.insert(varying::PAGE.to_owned(), varying::page(root)?);
     pages.insert(growth::PAGE.to_owned(), growth::page(root)?);
     pages.insert(step::PAGE.to_owned(), step::page(root)?);

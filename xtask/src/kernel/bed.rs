@@ -4,6 +4,7 @@
 //! results leave the machine on its serial line.
 
 mod cake;
+mod card;
 mod commands;
 mod host;
 mod image;
@@ -13,10 +14,12 @@ mod numbers;
 use std::path::Path;
 use std::time::Instant;
 
+use super::equality::programs;
 use super::fetch::Kernel;
+use super::users::named_objects;
 use crate::library::chosen;
 use crate::repository::{Done, Repository};
-use host::{Machine, results, said};
+use host::{Machine, quoted, results, said};
 
 /// Runs the comparison of Giveway's `cake` with the kernel's, and prints its table. `flags` may have
 /// `--quick`, which runs the short form of the scenario once.
@@ -42,10 +45,26 @@ pub fn compare(repository: &Repository, folder: &Path, kernel: &Kernel, flags: &
 /// A failed run.
 pub fn single(repository: &Repository, folder: &Path, kernel: &Kernel, arguments: &[&str]) -> Done {
     let machine = Machine::new(repository, folder, kernel)?;
-    let quoted = arguments.iter().map(|argument| format!(" '{}'", argument.replace('\'', "'\\''")));
-    let output = machine.run(&format!("bed single{}\n", quoted.collect::<String>()), 0)?;
+    let output = machine.run(&format!("bed single{}\n", quoted(arguments)), 0)?;
     println!("{:#}", results(&output, "single")?);
     said(&output);
+    Ok(())
+}
+
+/// Makes a card with `giveway evaluate --testbed` and these arguments in the machine, and prints it. The
+/// disciplines may be BPF qdiscs.
+///
+/// # Errors
+/// A failed run.
+pub fn card(repository: &Repository, folder: &Path, kernel: &Kernel, arguments: &[&str]) -> Done {
+    programs(repository, folder, kernel)?;
+    let objects = named_objects(folder)?;
+    let machine = Machine::new(repository, folder, kernel)?.with_objects(objects);
+    let begun = Instant::now();
+    let output = machine.run(&card::script(arguments), 0)?;
+    println!("{}", card::card(&output)?);
+    said(&output);
+    println!("Linux {}: {:.0} s", kernel.version(), begun.elapsed().as_secs_f64());
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Tests `giveway testbed` and `giveway live` with disciplines in the kernel, in the virtual machine.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::fetch::Kernel;
 use super::machine::{PARALLEL, boot, initramfs, module, pack, program};
@@ -29,8 +29,8 @@ pub fn test(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done {
     boot(folder, kernel, 0, &PARALLEL).map(drop)
 }
 
-/// Creates the initramfs of a machine for test beds, with objects under the names that tc uses for them.
-pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
+/// Copies the compiled disciplines to a folder in which they have the names that tc uses for them.
+pub fn named_objects(folder: &Path) -> Result<PathBuf, String> {
     let explain = |error: std::io::Error| error.to_string();
     let named = folder.join("objects/named");
     fs::create_dir_all(&named).map_err(explain)?;
@@ -38,6 +38,13 @@ pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str
         let name = format!("giveway_{}", entry.file_name().to_string_lossy());
         fs::copy(entry.path(), named.join(name)).map_err(explain)?;
     }
+    Ok(named)
+}
+
+/// Creates the initramfs of a machine for test beds, with objects under the names that tc uses for them.
+pub fn hosts(repository: &Repository, folder: &Path, kernel: &Kernel, plan: &str) -> Done {
+    let explain = |error: std::io::Error| error.to_string();
+    let named = named_objects(folder)?;
     let giveway = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     let (second, types) = (named.join("giveway_efd_2.o"), kernel.types.to_string_lossy());
     let words =

@@ -230,7 +230,7 @@ const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         name: "docs",
-        uses: &["spec", "disciplines", "sim", "switch", "scenario", "measure", "record", "cli"],
+        uses: &["spec", "disciplines", "sim", "switch", "scenario", "measure", "record", "evaluate", "cli"],
         tests_use: &[],
     },
     Allowed { name: "xtask", uses: &[], tests_use: &[] },

@@ -20,6 +20,8 @@ pub struct Machine<'a> {
     kernel: &'a Kernel,
     /// The folder of its files, such as its disk.
     pub folder: PathBuf,
+    /// The folder with compiled BPF qdiscs, which the machine has as `/objects`; `None` for a machine without.
+    objects: Option<PathBuf>,
 }
 
 impl Machine<'_> {
@@ -33,13 +35,18 @@ impl Machine<'_> {
         repository.build_tests()?;
         let folder = folder.join("bed");
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        Ok(Machine { repository, kernel, folder })
+        Ok(Machine { repository, kernel, folder, objects: None })
+    }
+
+    /// The machine with compiled BPF qdiscs of this folder.
+    pub fn with_objects(self, objects: PathBuf) -> Self {
+        Machine { objects: Some(objects), ..self }
     }
 
     /// Runs a script for the functions of `kernel/test/testbed.sh` and returns the output. `slots` is the
     /// number of captures that it writes to the disk.
     pub fn run(&self, script: &str, slots: usize) -> Result<String, String> {
-        image::write(self.repository, &self.folder, self.kernel, script)?;
+        image::write(self.repository, &self.folder, self.kernel, script, self.objects.as_deref())?;
         boot_for(&self.folder, self.kernel, slots, &COUNTED, SECONDS)
     }
 }
@@ -50,6 +57,11 @@ pub fn results(output: &str, name: &str) -> Result<Value, String> {
     let text = output.lines().find_map(|line| line.strip_prefix(&start));
     let text = text.ok_or_else(|| format!("the output of the machine has no results of {name}"))?;
     serde_json::from_str(text).map_err(|error| format!("{name}: {error}"))
+}
+
+/// Words for the shell of the machine, each with a space before it.
+pub fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!(" '{}'", word.replace('\'', "'\\''"))).collect()
 }
 
 /// Prints the messages of the test beds.

@@ -23,8 +23,14 @@ const MODULES: [&str; 11] = [
 ];
 
 /// Writes the initramfs of a machine that runs this script: lines for the functions of
-/// `kernel/test/testbed.sh`.
-pub fn write(repository: &Repository, folder: &Path, kernel: &Kernel, script: &str) -> Done {
+/// `kernel/test/testbed.sh`. With `objects`, the machine can load the BPF qdiscs of this folder.
+pub fn write(
+    repository: &Repository,
+    folder: &Path,
+    kernel: &Kernel,
+    script: &str,
+    objects: Option<&Path>,
+) -> Done {
     let explain = |error: std::io::Error| error.to_string();
     let root = folder.join("root");
     let _ = fs::remove_dir_all(&root);
@@ -39,6 +45,10 @@ pub fn write(repository: &Repository, folder: &Path, kernel: &Kernel, script: &s
     let built = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     program(repository, &root, &built, "usr/sbin")?;
     repository.run("strip", &[root.join("usr/sbin/giveway")])?;
+    if let Some(objects) = objects {
+        program(repository, &root, "bpftool", "usr/sbin")?;
+        repository.run("cp", &["-r", &objects.to_string_lossy(), &root.join("objects").to_string_lossy()])?;
+    }
     MODULES.iter().try_for_each(|name| module(kernel, &root, name))?;
     let names: Vec<&str> = MODULES.iter().filter_map(|path| path.rsplit('/').next()).collect();
     fs::write(root.join("modules"), names.join("\n") + "\n").map_err(explain)?;
