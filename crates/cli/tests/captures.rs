@@ -124,6 +124,61 @@ fn a_long_capture_is_cut_into_busy_and_idle_hours() {
     assert_eq!(hours(&out), [Value::Null]);
 }
 
+/// An upload of 3 MB in twelve seconds, and meanwhile twenty pings: requests of 84 bytes and their replies.
+fn upload_and_pings(folder: &Path) {
+    let (c, s) = ((CLIENT, SERVER), (SERVER, CLIENT));
+    let mut rows: Vec<Row> =
+        vec![(0, c.0, c.1, 0, 0, 2, 0), (20, s.0, s.1, 0, 1, 18, 0), (20, c.0, c.1, 1, 1, 16, 0)];
+    for number in 0..2_000 {
+        let (at, seq) = (30 + 6 * u64::from(number), 1 + 1_500 * number);
+        rows.push((at, c.0, c.1, seq, 1, 16, 1_500));
+        rows.push((at + 1, s.0, s.1, 1, seq + 1_500, 16, 0));
+    }
+    write(&folder.join("upload.pcapng"), &rows);
+    let mut writer = Writer::new(File::create(folder.join("pings.pcapng")).unwrap(), "a test").unwrap();
+    let raw = InterfaceDescription { link: LinkType::RAW, ..Default::default() };
+    let interface = writer.interface(&raw).unwrap();
+    for number in 0..20u64 {
+        for (later, (from, to)) in [(0, c), (20, s)] {
+            let mut data = vec![0x45, 0, 0, 84, 0, 0, 0, 0, 64, 1, 0, 0];
+            data.extend([from, to].concat());
+            let echo = if later == 0 { 8 } else { 0 };
+            data.extend([echo, 0, 0, 0, 0, 7, 0, number as u8]);
+            let time = (2_000 + 500 * number + later) * 1_000_000;
+            writer
+                .packet(&EnhancedPacket { interface, time, bytes: 84, data: &data, comment: None })
+                .unwrap();
+        }
+    }
+    writer.finish().unwrap();
+}
+
+/// Twenty pings have no 99th percentile, and one upload is too few for a completion time. The pings wait
+/// behind the upload all the same, and that is a reason to change the discipline.
+#[test]
+fn pings_beside_an_upload_are_a_reason_to_change() {
+    let dir = tempfile::tempdir().unwrap();
+    upload_and_pings(dir.path());
+    let words = ["compare", "upload.pcapng", "pings.pcapng", "--rate-up", "2mbit", "--rate-down", "16mbit"];
+    let (code, out, err) = ran(dir.path(), &[&words[..], &["--json", "--seeds", "3"]].concat(), None);
+    assert_eq!(code, 0, "{err}");
+    let out: Value = serde_json::from_str(&out).expect("it is JSON");
+    let link = &out["links"][0];
+    let wait = |at: usize| {
+        link["table"]["results"][at]["metrics"]["at.local->far.small_sojourn_p50_s"]["mean"].as_f64().unwrap()
+    };
+    assert!(wait(0) > 0.2 && wait(1) < 0.02, "fifo {} and fq_codel {}", wait(0), wait(1));
+    let advice = &link["recommendation"];
+    assert!(advice["discipline"].is_string(), "{advice:#}");
+    let why = advice["reasons"]["why"].as_str().unwrap();
+    assert!(why.contains("the 95th percentile of the wait of small packets upstream is "), "{why}");
+    let findings = link["findings"].to_string();
+    assert!(
+        findings.contains("The 95th percentile of the sojourn time of small packets upstream is "),
+        "{findings}"
+    );
+}
+
 /// Each seed has another draw of stretches of the capture, the same with every discipline and in every run.
 #[test]
 fn a_bootstrap_draws_stretches_of_the_capture() {

@@ -7,7 +7,8 @@
 //! wait for ([`TIMES`], in each direction, if enough values are behind them), of the logarithm of its time
 //! divided by the baseline's. So a score is the logarithm of a geometric mean of ratios, and no question
 //! counts twice as much because its times are longer. A millisecond is added to each time, because nobody
-//! notices a smaller difference.
+//! notices a smaller difference. Small packets are often few, such as twenty pings, and their wait is then a
+//! lower quantile ([`Tables::carried`]).
 //!
 //! The best candidate is the one with the lowest mean score over the seeds. Candidates whose score cannot be
 //! distinguished from it (paired by seed, 95 %) or differs by less than 2 % are as good. Among these the
@@ -34,7 +35,7 @@ use serde_json::{Value, json};
 use super::deployed::Shaped;
 use super::link::Link;
 use super::situation::{Situation, Trust};
-use super::tables::{COSTS, Change, Kind, Tables, WORTH, list};
+use super::tables::{COSTS, Change, Kind, SMALL_WAIT, Tables, WORTH, list};
 use super::words::word;
 
 pub use commands::Block;
@@ -49,7 +50,7 @@ const TIMES: [(&str, &str); 8] = [
     ("fct_le3MB_p50_s", "median completion time of 300 kB to 3 MB"),
     ("fct_gt3MB_p50_s", "median completion time above 3 MB"),
     ("voice_delay_p99_s", "99th percentile of the delay of calls"),
-    ("small_sojourn_p99_s", "99th percentile of the wait of small packets"),
+    (SMALL_WAIT, "99th percentile of the wait of small packets"),
 ];
 /// A difference that nobody notices, seconds.
 const UNNOTICED: f64 = 0.001;
@@ -297,10 +298,7 @@ fn leaves_more_unfinished(tables: &Tables, qdisc: &str) -> bool {
 fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
     let mut logarithms: Vec<Vec<f64>> = vec![Vec::new(); tables.seeds];
     for direction in [Direction::Up, Direction::Down] {
-        for (metric, _) in TIMES {
-            if !counts(tables, direction, metric) {
-                continue;
-            }
+        for (metric, _) in times(tables, direction) {
             let rows = &tables.table(direction).rows;
             let values = |row: &Row| row.metric(metric).map(|value: &Estimate| value.per_seed.clone());
             let (Some(before), Some(after)) = (values(&rows[0]), values(&rows[at])) else { continue };
@@ -317,11 +315,16 @@ fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
         .then(|| logarithms.iter().map(|one| mean(one)).collect())
 }
 
-/// True if a time was measured often enough. Small packets count where no stream looks like a call, which has
-/// most of them otherwise.
-fn counts(tables: &Tables, direction: Direction, metric: &str) -> bool {
+/// The times of one direction that were measured often enough, with their nouns. Small packets count where no
+/// stream looks like a call, which has most of them otherwise.
+fn times(tables: &Tables, direction: Direction) -> Vec<(&'static str, String)> {
     let known = |metric| tables.before(direction, metric).is_some();
-    known(metric) && !(metric == "small_sojourn_p99_s" && known("voice_delay_p99_s"))
+    let counts = |metric: &str| metric != SMALL_WAIT || !known("voice_delay_p99_s");
+    let times = TIMES.into_iter().filter(|(metric, _)| counts(metric));
+    times
+        .map(|(metric, noun)| tables.carried(direction, metric, noun))
+        .filter(|(metric, _)| known(metric))
+        .collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -355,7 +358,7 @@ fn choose(candidates: &[Candidate<'_>]) -> (usize, Vec<usize>) {
 fn changes<'a>(tables: &'a Tables, candidate: &Candidate<'_>) -> Vec<(Change<'a>, String)> {
     let mut found = Vec::new();
     for direction in [Direction::Up, Direction::Down] {
-        for (metric, noun) in TIMES.into_iter().filter(|(metric, _)| counts(tables, direction, metric)) {
+        for (metric, noun) in times(tables, direction) {
             let mut all = tables.changes(direction, metric).into_iter();
             let Some(change) = all.find(|change| change.row.qdisc == candidate.row.qdisc) else { continue };
             let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
@@ -435,6 +438,7 @@ fn cost(tables: &Tables, candidate: &Candidate<'_>, (shaped, includes): (f64, bo
     let mut worse = Vec::new();
     for (metric, noun, kind) in COSTS {
         for (direction, _) in tables.iter() {
+            let (metric, noun) = tables.carried(*direction, metric, noun);
             let changes = tables.changes(*direction, metric);
             let own = |change: &&Change<'_>| change.row.qdisc == candidate.row.qdisc && change.is_worse();
             worse.extend(changes.iter().find(own).map(|change| {
@@ -589,6 +593,48 @@ mod tests {
             "{}",
             cost(0.05)
         );
+    }
+
+    /// Small packets of one direction with these waits: median, 95th and 99th percentile.
+    fn small(qdisc: &str, packets: f64, waits: [f64; 3]) -> Row {
+        let at = |metric: &str, value: f64| {
+            (format!("at.{}.{metric}", Link::port(Direction::Up)), Estimate::over(vec![Some(value); 3]))
+        };
+        let metrics = vec![
+            at("small_sojourn_packets", packets),
+            at("small_sojourn_p50_s", waits[0]),
+            at("small_sojourn_p95_s", waits[1]),
+            at("small_sojourn_p99_s", waits[2]),
+            at("sojourn_p99_s", 0.6),
+        ];
+        Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics }
+    }
+
+    /// The highest quantile of the wait of small packets decides that enough of them are behind.
+    #[test]
+    fn few_small_packets_are_a_reason_to_change() {
+        let advice = |packets, waits| {
+            advice(
+                vec![small("fifo", packets, [0.3, 0.4, 0.5]), small("fq_codel", packets, waits)],
+                Target::Tc,
+            )
+        };
+        for (packets, quantile) in [
+            (99.0, "95th percentile"),
+            (100.0, "99th percentile"),
+            (20.0, "95th percentile"),
+            (19.0, "median"),
+        ] {
+            let advice = advice(packets, [0.01, 0.02, 0.03]);
+            assert_eq!(advice.discipline.as_deref(), Some("fq_codel"), "{packets}");
+            let why = &advice.reasons[0].1;
+            assert!(
+                why.contains(&format!("the {quantile} of the wait of small packets upstream is")),
+                "{why}"
+            );
+        }
+        assert_eq!(advice(99.0, [0.3, 0.4, 0.1]).discipline, None, "the 99th percentile is one packet");
+        assert_eq!(advice(4.0, [0.01, 0.02, 0.03]).discipline, None, "four packets say nothing");
     }
 
     fn fifo() -> Row {

@@ -7,7 +7,7 @@ use giveway_measure::Table;
 use giveway_workload::Direction;
 
 use super::situation::{Situation, Trust};
-use super::tables::{COSTS, Change, Kind, Tables, list};
+use super::tables::{COSTS, Change, Kind, SMALL_WAIT, Tables, list};
 use super::words::{Mode, word};
 
 /// A metric, and its noun in sentences.
@@ -52,7 +52,7 @@ const TRANSFER: Subject = Subject {
 /// The metrics of calls and games: the first that was measured is reported.
 const DELAYS: [Question; 2] = [
     question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
-    question("small_sojourn_p99_s", "99th percentile of the sojourn time of small packets", Kind::Time),
+    question(SMALL_WAIT, "99th percentile of the sojourn time of small packets", Kind::Time),
 ];
 
 /// A finding, and the discipline that it recommends, if any.
@@ -207,14 +207,15 @@ impl Sentences<'_> {
     fn delays(&self) -> Option<Finding> {
         let (question, direction) =
             DELAYS.iter().find_map(|question| Some((*question, self.worse_direction(*question)?)))?;
-        let changes = self.tables.changes(direction, question.metric);
-        let Question { noun, kind, .. } = question;
+        let kind = question.kind;
+        let (metric, noun) = self.tables.carried(direction, question.metric, question.noun);
+        let changes = self.tables.changes(direction, metric);
         let (base, direction_word) =
             (self.tables.name(&self.tables.baseline(direction).qdisc), word(direction));
         let winner =
             changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
         let Some(winner) = winner else {
-            let before = kind.text(self.tables.before(direction, question.metric)?);
+            let before = kind.text(self.tables.before(direction, metric)?);
             let sentence = format!(
                 "No discipline measurably improves the {noun} {direction_word} ({before} with {base})."
             );
@@ -256,6 +257,7 @@ impl Sentences<'_> {
         let mut worse: Vec<(f64, String)> = Vec::new();
         for (metric, noun, kind) in COSTS {
             for (direction, _) in self.tables.iter() {
+                let (metric, noun) = self.tables.carried(*direction, metric, noun);
                 let changes = self.tables.changes(*direction, metric);
                 let own = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());
                 worse.extend(own.map(|change| {
@@ -277,7 +279,10 @@ impl Sentences<'_> {
 
     /// The direction in which the baseline is worse.
     fn worse_direction(&self, question: Question) -> Option<Direction> {
-        let value = |direction| self.tables.before(direction, question.metric);
+        let value = |direction| {
+            let (metric, _) = self.tables.carried(direction, question.metric, question.noun);
+            self.tables.before(direction, metric)
+        };
         let known = self.tables.iter().filter_map(|(direction, _)| Some((value(*direction)?, *direction)));
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, direction)| direction)
     }

@@ -19,15 +19,19 @@ const LEVEL: f64 = 0.05;
 /// With fewer transfers there is no finding.
 pub(super) const FEWEST: f64 = 5.0;
 
-/// The metrics in which a gain is looked for.
-pub(super) const GAINS: [&str; 6] = [
-    "page_load_p50_s",
-    "page_load_p95_s",
-    "fct_p50_s",
-    "fct_p95_s",
-    "voice_delay_p99_s",
-    "small_sojourn_p99_s",
+/// The wait of small packets, in metrics and nouns that do not depend on the number of packets.
+/// [`Tables::carried`] replaces both by a quantile that enough packets are behind.
+pub(super) const SMALL_WAIT: &str = "small_sojourn_p99_s";
+/// The quantiles of the wait of small packets, the highest first, with their nouns.
+const SMALL_QUANTILES: [(&str, &str); 3] = [
+    (SMALL_WAIT, "99th percentile"),
+    ("small_sojourn_p95_s", "95th percentile"),
+    ("small_sojourn_p50_s", "median"),
 ];
+
+/// The metrics in which a gain is looked for.
+pub(super) const GAINS: [&str; 6] =
+    ["page_load_p50_s", "page_load_p95_s", "fct_p50_s", "fct_p95_s", "voice_delay_p99_s", SMALL_WAIT];
 
 /// The metrics in which a loss is looked for, with their nouns: all those in which a gain counts, and more.
 pub(super) const COSTS: [(&str, &str, Kind); 11] = [
@@ -40,7 +44,7 @@ pub(super) const COSTS: [(&str, &str, Kind); 11] = [
     ("page_load_p95_s", "95th percentile of the page load times", Kind::Time),
     ("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
     ("voice_loss", "packet loss of calls", Kind::Share),
-    ("small_sojourn_p99_s", "99th percentile of the wait of small packets", Kind::Time),
+    (SMALL_WAIT, "99th percentile of the wait of small packets", Kind::Time),
     ("flows_incomplete", "number of unfinished transfers", Kind::Count),
 ];
 
@@ -62,6 +66,9 @@ pub(super) struct Tables {
     tables: [(Direction, Table); 2],
     /// The spec of each discipline, with a short name that distinguishes it from the others.
     names: Vec<(String, String)>,
+    /// The highest quantile of the wait of small packets that all disciplines have enough packets for, in
+    /// each direction.
+    small: [(&'static str, &'static str); 2],
     /// Runs of each discipline.
     pub seeds: usize,
     /// Direction, metric and row of each gain or loss that passes the correction.
@@ -87,9 +94,11 @@ impl Tables {
         let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
         let names = specs.iter().map(|spec| (*spec).to_owned()).zip(short_names(&specs)).collect();
         let tables = [Direction::Up, Direction::Down].map(|way| (way, table.at(&Link::port(way))));
+        let small = [0, 1].map(|at: usize| highest_quantile(&tables[at].1.rows));
         let mut tested = Vec::new();
         for (direction, table) in &tables {
             for metric in GAINS {
+                let metric = if metric == SMALL_WAIT { small[*direction as usize].0 } else { metric };
                 for at in 1..table.rows.len() {
                     let known =
                         (enough(&table.rows[0], metric) && enough(&table.rows[at], metric)).then_some(());
@@ -106,7 +115,7 @@ impl Tables {
         let looked_at = tested.len();
         let certain = tested.into_iter().zip(counts).filter(|(_, counts)| *counts).map(|((what, _), _)| what);
         let seeds = table.rows.first().map_or(0, |row| row.seeds.len());
-        Tables { certain: certain.collect(), tables, names, seeds, looked_at }
+        Tables { certain: certain.collect(), tables, names, small, seeds, looked_at }
     }
 
     /// Both directions with their tables.
@@ -130,6 +139,17 @@ impl Tables {
         &self.tables[direction as usize].1
     }
 
+    /// The metric and the noun that stand for a metric in one direction: those of a lower quantile for the
+    /// wait of small packets, if too few packets are behind the 99th percentile, and the same for all others.
+    /// A ping each second for a minute has a median and a 95th percentile only.
+    pub fn carried(&self, direction: Direction, metric: &'static str, noun: &str) -> (&'static str, String) {
+        if metric != SMALL_WAIT {
+            return (metric, noun.to_owned());
+        }
+        let (carried, quantile) = self.small[direction as usize];
+        (carried, noun.replace(SMALL_QUANTILES[0].1, quantile))
+    }
+
     /// The mean of a metric with the baseline; `None` if too few values are behind it.
     pub fn before(&self, direction: Direction, metric: &str) -> Option<f64> {
         let row = self.baseline(direction);
@@ -146,6 +166,17 @@ impl Tables {
         let others = rows.iter().enumerate().skip(1).filter(|(_, row)| enough(row, metric));
         others.filter_map(|(at, row)| Change::new(base, row, metric, certain(at))).collect()
     }
+}
+
+/// The highest quantile of the wait of small packets that every row has enough packets for; the lowest one if
+/// there is none.
+fn highest_quantile(rows: &[Row]) -> (&'static str, &'static str) {
+    let all_have = |(metric, _): &(&str, &str)| {
+        rows.iter()
+            .all(|row| row.metric(metric).is_some_and(|value| value.mean.is_some()) && enough(row, metric))
+    };
+    let lowest = SMALL_QUANTILES[SMALL_QUANTILES.len() - 1];
+    SMALL_QUANTILES.into_iter().find(all_have).unwrap_or(lowest)
 }
 
 /// True if enough values are behind a metric of a row: [`FEWEST`] for a median, more for higher quantiles.
