@@ -151,7 +151,7 @@ fn giveway(spec: &Spec, place: &Place<'_>) -> Vec<Block> {
         "Set up as a bridge between LAN and the line; Ctrl-C ends it",
         vec![format!(
             "giveway live --in LAN --out {wan} --rate {up}kbit --rate-reverse {down}kbit --qdisc \"{spec}\" --qdisc-reverse \
-             \"{spec}\""
+             \"{spec}\" --fix-offloads"
         )],
     )];
     let bare = spec.to_string();
