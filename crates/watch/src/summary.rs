@@ -56,6 +56,7 @@ fn rows(of: &Snapshot) -> Vec<(&'static str, String)> {
     }
     if of.status.stalls > 0 {
         let Status { stalls, stalled, .. } = &of.status;
+        let stalled = short(*stalled);
         rows.push(("stalls", format!("{stalls}, with {stalled} of transmission time lost")));
     }
     rows.extend(of.reservations.as_ref().and_then(reservations).map(|text| ("reserved", text)));
