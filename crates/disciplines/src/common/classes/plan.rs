@@ -187,6 +187,7 @@ impl<'a, C: Written> Plan<'a, C> {
                 let names: Vec<&str> = leaves().map(|at| self.classes[at].name.as_str()).take(1000).collect();
                 let help = match nearest(wanted, names.iter().copied()) {
                     Some(near) => format!("did you mean \"{near}\"?"),
+                    None if names.is_empty() => "there are no classes: name them in \"classes\"".to_owned(),
                     None => format!("there are {}", names[..names.len().min(8)].join(", ")),
                 };
                 format!("unknown class \"{wanted}\"; {help}")

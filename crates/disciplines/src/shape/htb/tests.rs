@@ -157,6 +157,7 @@ fn mistakes_are_refused_with_the_class() {
         "htb default a classes [(name a[1-3] rate 1mbit classes [(name b[1-4] rate 1mbit)])]",
         "htb default all classes [(name all rate 5mbit classes [(name b rate 1mbit)])]",
         "htb default b classes [(name a[1-2] rate 5mbit classes [(name b rate 1mbit)])]",
+        "htb default 1",
     ]
     .map(|text| build_error(text).to_string());
     assert_eq!(
@@ -173,6 +174,7 @@ fn mistakes_are_refused_with_the_class() {
             "classes: class \"b[1-4]\": 4 classes cannot be divided among 3 classes above: use a multiple of 3",
             "default: class \"all\" has classes below: name one of them",
             "default: there are 2 classes \"b\": write a path, \"a1/b\"",
+            "default: unknown class \"1\"; there are no classes: name them in \"classes\"",
         ]
     );
 }
