@@ -142,6 +142,10 @@ impl<'a, S> Words<'a, S> {
             let value = self.value(scope, word)?;
             return Ok((word.text.to_owned(), value));
         }
+        if let Some(name) = scope.alias(word.text) {
+            let value = self.value(scope, &Word { text: name, span: word.span.clone() })?;
+            return Ok((name.to_owned(), value));
+        }
         // tc negates a switch with the prefix "no".
         if let Some(positive) = word.text.strip_prefix("no")
             && scope.kind_of(positive) == Some(Kind::Switch)
@@ -159,7 +163,7 @@ impl<'a, S> Words<'a, S> {
     }
 
     /// Parses the value of a parameter of this scope.
-    fn value(&mut self, scope: Scope<'_>, name: &Word<'a>) -> Result<Value, SpecError> {
+    fn value(&mut self, scope: Scope<'_>, name: &Word<'_>) -> Result<Value, SpecError> {
         let schema = scope.property(name.text).unwrap_or(&Value::Null);
         let kind = scope.kind(schema);
         if kind == Kind::Switch {

@@ -92,6 +92,16 @@ impl<'a> Scope<'a> {
         switch.map(|(name, _)| name.clone())
     }
 
+    /// The parameter that tc also writes as `word`, such as "latency" for "lat". The schema of the parameter
+    /// lists these words as `x-aliases`.
+    pub fn alias(self, word: &str) -> Option<&'a str> {
+        let named = self.properties().find(|(_, property)| {
+            let aliases = property.get("x-aliases").and_then(Value::as_array);
+            aliases.is_some_and(|aliases| aliases.iter().any(|alias| alias == word))
+        });
+        named.map(|(name, _)| name.as_str())
+    }
+
     /// The parameter and the value that `word` stands for without a name before it. tc writes some choices
     /// alone, such as "besteffort" or "unlimited". The schema of the parameter has `x-words`: true if each of
     /// its choices may be alone, or a table of words and their values.

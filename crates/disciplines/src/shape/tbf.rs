@@ -52,16 +52,19 @@ use crate::{Advice, Discipline, Spec};
 pub struct Config {
     /// The rate at which credit grows. By default that of the link.
     pub rate: Option<Rate>,
-    /// Largest credit.
+    /// Largest credit. tc also calls it `buffer` and `maxburst`.
+    #[schemars(extend("x-aliases" = ["buffer", "maxburst"]))]
     pub burst: Bytes,
     /// Capacity, in packets or in bytes; 1,000 packets if neither this nor `latency` is given.
     pub limit: Option<Limit>,
-    /// The limit as the longest time that a packet waits for credit.
+    /// The limit as the longest time that a packet waits for credit. tc also calls it `lat`.
+    #[schemars(extend("x-aliases" = ["lat"]))]
     pub latency: Option<Span>,
     /// Rate at which a burst is sent. By default that of the link.
     pub peakrate: Option<Rate>,
     /// Part of a burst that is sent at once if there is a peak rate. By default the largest packet of the
-    /// link.
+    /// link. tc also calls it `minburst`.
+    #[schemars(extend("x-aliases" = ["minburst"]))]
     pub mtu: Option<Bytes>,
     /// The discipline in which packets wait. By default a fifo with this filter's limit.
     pub child: Option<Box<Spec>>,
@@ -401,6 +404,25 @@ mod tests {
         assert_eq!(build_error("tbf rate 0bit").parameter, "rate");
         assert_eq!(build_error("tbf burst 0b").parameter, "burst");
         assert_eq!(build_error("tbf child (efd limit 10b)").parameter, "child");
+    }
+
+    /// `tc qdisc show` writes "lat", and tc-tbf(8) has the other names.
+    #[test]
+    fn every_name_of_tc_for_a_parameter_is_read() {
+        let read = |text: &str| text.parse::<Spec>().map(|spec| spec.to_string());
+        for burst in ["burst", "buffer", "maxburst"] {
+            let text = format!("tbf rate 10mbit {burst} 10kb peakrate 20mbit minburst 1600b lat 600ms");
+            assert_eq!(
+                read(&text).expect("tc reads it"),
+                "tbf rate 10mbit burst 10kb latency 600ms peakrate 20mbit mtu 1600b"
+            );
+        }
+        let twice = read("tbf lat 5ms latency 6ms").expect_err("one of them would be lost");
+        assert_eq!(twice.to_string(), "\"latency\" is given twice");
+        let twice = read("tbf latency 5ms lat 6ms").expect_err("one of them would be lost");
+        assert_eq!(twice.to_string(), "\"latency\" is given twice, here as \"lat\"");
+        let bare = read("tbf lat").expect_err("there is no value");
+        assert_eq!(bare.to_string(), "\"latency\" needs a value; see giveway explain tbf");
     }
 
     proptest! {
