@@ -64,11 +64,8 @@ fn importance(data: &Data, (contender, name): (&Contender, &str), effects: &[Eff
         return Some(format!("{name}: no key has a measurable effect on {metric} with these seeds."));
     }
     let explained = |effect: &Effect| {
-        let within = match effect.first.interval {
-            Some((low, high)) => format!(" ({} to {})", words::percent(low), words::percent(high)),
-            None => String::new(),
-        };
-        format!("{} {}{within}", data.axes[effect.axis].key, words::percent(effect.first.value))
+        let share = words::percent_within(effect.first.value, effect.first.interval);
+        format!("{} {share}", data.axes[effect.axis].key)
     };
     let each: Vec<String> = effects.iter().map(explained).collect();
     let sum: f64 = effects.iter().map(|effect| effect.first.value).sum();

@@ -79,12 +79,7 @@ fn of_metric(data: &Data) -> Vec<Part> {
 
 /// An index with its interval.
 fn cell(index: Index) -> Cell {
-    Cell::plain(match index.interval {
-        Some((low, high)) => {
-            format!("{} ({} to {})", words::percent(index.value), words::percent(low), words::percent(high))
-        }
-        None => words::percent(index.value),
-    })
+    Cell::plain(words::percent_within(index.value, index.interval))
 }
 
 /// The table of Sobol indices.
