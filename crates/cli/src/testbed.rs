@@ -322,7 +322,9 @@ fn reality(
             .then(|| giveway_record::Conclusion { findings: marks.clone(), ..Default::default() })
     };
     let done = session.run_by(scenario, name, dir, &find, on_the_bed)?;
-    done.findings.iter().for_each(|mark| show::message(mark));
+    if !quiet {
+        done.findings.iter().for_each(|mark| show::message(mark));
+    }
     let Worst { sources, router } = worst.into_inner().expect("no thread panicked while it held the lock");
     if !quiet && done.finished > 0 {
         let (sources, router) = (ms(sources), ms(router));
@@ -332,12 +334,13 @@ fn reality(
     }
     if let (Some(file), true) = (&bed.pcap, done.finished > 0) {
         let file = file.display();
-        show::message(&match captured.load(Ordering::Relaxed) {
-            true => format!("--pcap: wrote {file}"),
-            false => {
-                format!("--pcap: the folder has this run already, so {file} was not written: add --force")
-            }
-        });
+        if !captured.load(Ordering::Relaxed) {
+            let message =
+                format!("--pcap: the folder has this run already, so {file} was not written: add --force");
+            show::message(&message);
+        } else if !quiet {
+            show::message(&format!("--pcap: wrote {file}"));
+        }
     }
     let missing = missing.load(Ordering::Relaxed);
     Ok((done, missing))
