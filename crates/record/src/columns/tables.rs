@@ -349,7 +349,11 @@ pub(crate) const SUMMARY: Table = Table {
         ),
         column("discipline", "", "The specification of the discipline as the scenario has it."),
         column("seed", "", "The seed."),
-        column("fingerprint", "", "The fingerprint of the run: equal runs have equal fingerprints."),
+        column(
+            "fingerprint",
+            "",
+            "The fingerprint of this trial alone: equal trials have equal fingerprints.",
+        ),
     ],
 };
 
@@ -366,7 +370,11 @@ pub(crate) const DATASET: Table = Table {
         column("qdisc", "", "The discipline with the parameters that the sweep varies."),
         column("seed", "", "The seed."),
         column("events", "", "The number of events of the simulation."),
-        column("fingerprint", "", "The fingerprint of the run: equal runs have equal fingerprints."),
+        column(
+            "fingerprint",
+            "",
+            "The fingerprint of this trial alone: equal trials have equal fingerprints.",
+        ),
     ],
 };
 
