@@ -15,6 +15,7 @@ mod live_privileges;
 mod live_replay;
 mod manual;
 mod messages;
+mod pages;
 mod replay;
 mod report;
 mod reserve;
