@@ -388,10 +388,13 @@ fn percent(scores: &[f64]) -> (String, String) {
     let over = Estimate::over(scores.iter().map(|score| Some(*score)).collect());
     let percent = |logarithm: f64| 100.0 * libm::exp(logarithm);
     let typical = over.mean.unwrap_or(0.0);
-    let interval = over.ci95.map_or(String::new(), |half| {
-        format!(" (95 % interval {:.0} to {:.0} %)", percent(typical - half), percent(typical + half))
-    });
-    (format!("{:.0} %", percent(typical)), interval)
+    let whole = |logarithm: f64| format!("{:.0}", percent(logarithm));
+    let ends = over.ci95.map(|half| (whole(typical - half), whole(typical + half)));
+    // An interval without width in whole percent says nothing.
+    let interval = ends.filter(|(low, high)| low != high);
+    let interval =
+        interval.map_or(String::new(), |(low, high)| format!(" (95 % interval {low} to {high} %)"));
+    (format!("{} %", whole(typical)), interval)
 }
 
 /// The figures at the recommended rate, each with its difference to that at the rate of the line: a heading
@@ -723,11 +726,7 @@ mod tests {
         let rows = || vec![fifo(), row("cake", [0.5; 3], 1.0, 0.01)];
         let same = deploying(rows(), Target::Tc, &|_| Some(row("cake", [1.0, 1.1, 0.9], 4.0, 0.4)));
         assert_eq!((same.discipline, same.commands), (None, Vec::new()));
-        assert!(
-            same.reasons[0].1.ends_with("in front of the line, they are 100 % (95 % interval 100 to 100 %)."),
-            "{:?}",
-            same.reasons
-        );
+        assert!(same.reasons[0].1.ends_with("in front of the line, they are 100 %."), "{:?}", same.reasons);
         let mut starving = row("cake", [0.5; 3], 1.0, 0.01);
         starving.metrics[1].1 = Estimate::over(vec![Some(3.0); 3]);
         let starved = deploying(rows(), Target::Tc, &|_| Some(starving.clone()));
