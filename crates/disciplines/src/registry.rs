@@ -111,12 +111,15 @@ pub struct InLinux {
     pub shapes: bool,
     /// The script of OpenWrt's sqm-scripts that sets it up.
     pub sqm: Option<&'static str>,
+    /// The limit in packets that `tc` needs, although it may be left out here: otherwise Linux takes the length
+    /// of the queue of the device, which is 1,000 packets at most interfaces, and 32 at an `ifb`.
+    pub limit: Option<u64>,
 }
 
 impl InLinux {
     /// A qdisc without a shaper.
     pub const fn named(qdisc: &'static str) -> InLinux {
-        InLinux { qdisc, shapes: false, sqm: None }
+        InLinux { qdisc, shapes: false, sqm: None, limit: None }
     }
 
     /// A discipline with its parameters as `tc` writes them: it counts packets without a unit.
@@ -126,8 +129,11 @@ impl InLinux {
             let digits = word.strip_suffix('p').filter(|digits| digits.parse::<u64>().is_ok());
             digits.unwrap_or(word).to_owned()
         };
-        let words = text.split(' ').skip(1).map(count);
-        std::iter::once(self.qdisc.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+        let words: Vec<String> = text.split(' ').skip(1).map(count).collect();
+        let limit = self.limit.filter(|_| !words.iter().any(|word| word == "limit"));
+        let limit = limit.into_iter().flat_map(|limit| ["limit".to_owned(), limit.to_string()]);
+        let whole: Vec<String> = std::iter::once(self.qdisc.to_owned()).chain(words).chain(limit).collect();
+        whole.join(" ")
     }
 }
 

@@ -70,7 +70,9 @@ impl Discipline for Config {
     fn in_linux(&self) -> Option<InLinux> {
         match (self.limit, self.drop) {
             (_, Victim::Head) => None,
-            (Limit::Packets(_), Victim::Tail) => Some(InLinux::named("pfifo")),
+            (Limit::Packets(limit), Victim::Tail) => {
+                Some(InLinux { limit: Some(limit), ..InLinux::named("pfifo") })
+            }
             (Limit::Bytes(_), Victim::Tail) => Some(InLinux::named("bfifo")),
         }
     }

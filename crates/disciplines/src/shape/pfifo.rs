@@ -50,7 +50,7 @@ impl Discipline for Config {
     }
 
     fn in_linux(&self) -> Option<InLinux> {
-        Some(InLinux::named("pfifo"))
+        self.fifo().in_linux()
     }
 
     fn properties(&self, context: &LinkContext) -> Properties {

@@ -60,8 +60,6 @@ impl Live {
     /// that does the same.
     pub fn reverse_in_kernel(&self) -> Option<KernelQueue> {
         match &self.reverse.queue {
-            // The default discipline of a link. Without a limit, that of Linux would depend on the interface.
-            usual if usual.is_usual() => Some(KernelQueue::plain("pfifo limit 1000")),
             Queue::Fixed(spec) => Some(KernelQueue::plain(&spec.in_linux()?.text(spec))),
             // A test bed compares in one direction only.
             Queue::Compare => None,

@@ -6,7 +6,7 @@
 
 use giveway_disciplines::{InLinux, Spec};
 use giveway_kernel_plan::plan::Plan;
-use giveway_qdisc::Rate;
+use giveway_qdisc::{Limit, Rate};
 
 use super::target::Target;
 
@@ -206,6 +206,9 @@ mod tests {
         };
         assert_eq!(tc("fifo limit 100p").as_deref(), Some("pfifo limit 100"));
         assert_eq!(tc("fifo limit 64kb").as_deref(), Some("bfifo limit 64kb"));
+        // The name of a spec leaves the default out, and that of Linux is another one.
+        assert_eq!(tc("fifo limit 1000p").as_deref(), Some("pfifo limit 1000"));
+        assert_eq!(tc("pfifo").as_deref(), Some("pfifo limit 1000"));
         assert_eq!(tc("fifo limit 64kb drop head"), None);
         assert_eq!(tc("efd"), None);
     }
