@@ -12,7 +12,8 @@ use crate::terminal;
 pub const WIDEST: usize = 100;
 
 /// The commands by task, in the order of `giveway --help`. A unit test checks that it has them all.
-const TASKS: [(&str, &[&str]); 6] = [
+const TASKS: [(&str, &[&str]); 7] = [
+    ("Begin", &["demo", "doctor", "book"]),
     ("Compare disciplines on a capture of your own link", &["compare"]),
     (
         "Simulate",

@@ -6,10 +6,13 @@
 //! The crate is a library so that `cargo xtask docs` can write the book's page of the command line
 //! ([`reference()`]) from the definitions of the flags.
 
+mod book;
 mod bound;
 mod check;
 mod compare;
 mod completions;
+mod demo;
+mod doctor;
 mod error;
 mod evaluate;
 mod explain;
@@ -23,6 +26,7 @@ mod list;
 mod live;
 mod man;
 mod markdown;
+mod open;
 mod outputs;
 mod parameters;
 mod progress;
@@ -69,6 +73,7 @@ struct Giveway {
 
 const AFTER: &str = "\
 Examples:
+  giveway demo                                     # what it does, in a minute
   giveway init home.toml                           # a scenario to begin with
   giveway run scenarios/quickstart.toml            # simulate a scenario with several disciplines
   giveway compare CAPTURE --rate 10mbit            # find the discipline that helps your own link
@@ -82,6 +87,9 @@ Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Args),
+    Doctor(doctor::Args),
+    Book(book::Args),
     Init(init::Args),
     Run(run::Args),
     Sweep(sweep::Args),
@@ -201,6 +209,9 @@ fn run_command(arguments: &[OsString]) -> u8 {
 /// Runs a command, and writes its results to `out`.
 fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
     match command {
+        Command::Demo(args) => demo::demo(&args, out),
+        Command::Doctor(args) => doctor::doctor(&args, out),
+        Command::Book(args) => book::book(&args, out),
         Command::Init(args) => init::init(&args, out),
         Command::Run(args) => run::run(&args, out),
         Command::Sweep(args) => sweep::sweep(&args, out),

@@ -27,6 +27,6 @@ pub mod process;
 pub mod redirect;
 pub mod state;
 mod tc;
-mod tools;
+pub mod tools;
 
 pub use self::error::KernelError;

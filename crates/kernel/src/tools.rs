@@ -52,6 +52,14 @@ pub(crate) const UNSHARE: Tool = Tool {
     package: "util-linux",
 };
 
+/// The programs that are not installed, of those that load a discipline.
+pub fn missing() -> Vec<KernelError> {
+    let asked: [(Tool, &[&str]); 4] =
+        [(CLANG, &["--version"]), (BPFTOOL, &["version"]), (TC, &["-V"]), (IP, &["-V"])];
+    let answers = asked.into_iter().filter_map(|(tool, arguments)| tool.run(arguments).err());
+    answers.filter(|error| matches!(error, KernelError::Missing { .. })).collect()
+}
+
 impl Tool {
     /// Runs it and returns its standard output.
     pub fn run(&self, arguments: &[&str]) -> Result<String, KernelError> {

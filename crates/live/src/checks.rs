@@ -26,6 +26,16 @@ impl Finding {
     }
 }
 
+/// The privilege that this process lacks for a bridge; `None` if it has all.
+pub fn privileges() -> Option<Finding> {
+    let lacking = Finding::fatal(
+        "this user may not open packet sockets (CAP_NET_RAW is missing)".to_owned(),
+        "run it with sudo, or once: sudo setcap cap_net_raw,cap_net_admin,cap_sys_nice,cap_ipc_lock+ep \
+         \"$(command -v giveway)\"",
+    );
+    (!may_open_raw_sockets()).then_some(lacking)
+}
+
 /// Checks two interfaces for a bridge. `None` is an interface that the program creates itself.
 pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -43,13 +53,7 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
         ));
         return found;
     }
-    if !may_open_raw_sockets() {
-        found.push(Finding::fatal(
-            "this user may not open packet sockets (CAP_NET_RAW is missing)".to_owned(),
-            "run it with sudo, or once: sudo setcap cap_net_raw,cap_net_admin,cap_sys_nice,cap_ipc_lock+ep \
-             \"$(command -v giveway)\"",
-        ));
-    }
+    found.extend(privileges());
     let mut mtus = Vec::new();
     for name in [a, b].into_iter().flatten() {
         if query.index(name).is_err() {
