@@ -166,8 +166,8 @@ fn a_discipline_of_the_kernel_replaces_the_router() {
     }
     let kernel = "disciplines=[\"kernel:tbf limit 100000\"]";
     let file = shipped("testbed/quickstart.toml");
-    let (code, text, errors) =
-        ran(&["testbed", &file, "--short", "--json", "--attempts", "1", "--set", kernel]);
+    let args = ["testbed", &file, "--short", "--json", "--attempts", "1", "--set", kernel];
+    let (code, text, errors) = ran(&args);
     if code == 2 && errors.contains("this kernel has no discipline") {
         let _ = writeln!(std::io::stderr(), "skipped: {errors}");
         return;
@@ -180,4 +180,7 @@ fn a_discipline_of_the_kernel_replaces_the_router() {
     assert!(metrics["fct_p50_s"]["mean"].as_f64().expect("transfers completed") > 0.030, "{metrics}");
     // The router does not measure, only the end systems do.
     assert!(metrics["small_sojourn_p50_s"]["mean"].is_null() && metrics["goodput_bps"]["mean"].is_f64());
+    assert!(errors.contains("packets, forward"), "{errors}");
+    let (code, _, errors) = ran(&[&args[..], &["--quiet"]].concat());
+    assert_eq!((code, errors.as_str()), (0, ""), "--quiet prints no remark on a run");
 }
