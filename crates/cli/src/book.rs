@@ -36,8 +36,8 @@ pub fn book(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let Some(index) = places.iter().map(|folder| folder.join(INDEX)).find(|index| index.is_file()) else {
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         return Err(CliError::Usage(format!(
-            "the book is not installed: it is in none of {}. The Debian package has it; in a clone of the repository, \
-             mdbook build docs/book makes it",
+            "the book is not installed: it is in none of {}. In a clone of the repository, mdbook build docs/book makes \
+             it",
             looked.join(", ")
         )));
     };
@@ -75,8 +75,11 @@ mod tests {
     #[test]
     fn the_book_is_beside_the_program_or_in_a_clone() {
         let found = places(Some(Path::new("/opt/giveway/bin/giveway")), Some(Path::new("/home/me/clone")));
-        let expected =
-            ["/opt/giveway/share/doc/giveway/book", "/usr/share/doc/giveway/book", "/home/me/clone/target/book"];
+        let expected = [
+            "/opt/giveway/share/doc/giveway/book",
+            "/usr/share/doc/giveway/book",
+            "/home/me/clone/target/book",
+        ];
         assert_eq!(found, expected.map(PathBuf::from));
         let installed = places(Some(Path::new("/usr/bin/giveway")), None);
         assert_eq!(installed, [PathBuf::from("/usr/share/doc/giveway/book")]);

@@ -15,14 +15,18 @@ use crate::{show, terminal};
 
 /// Shows in a minute what Giveway does: a home uplink with four disciplines.
 ///
-/// It simulates a home whose uplink carries a backup, web pages and a call, prints a table and what it shows in
-/// sentences, and opens the report. The folder also has the scenario, to begin your own with.
+/// It simulates a home whose uplink carries a backup, web pages and a call, prints a table and what it shows
+/// in sentences, and opens the report. The folder also has the scenario, to begin your own with.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Folder of the results and the report. Results that it already has are not computed again
     #[arg(long, value_name = "DIR", default_value = "giveway-demo")]
     out: PathBuf,
+    /// Write into the folder whatever it contains. Each removed file is named; files that Giveway does not
+    /// write stay
+    #[arg(long)]
+    force: bool,
     /// Do not open the report
     #[arg(long)]
     no_open: bool,
@@ -56,15 +60,13 @@ Next:
 pub fn demo(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let scenario: Scenario =
         Draft::parse(SCENARIO, "").finish().expect("a test reads the scenario of the demo");
-    if !scenario.description.is_empty() {
-        writeln!(out, "{}\n", scenario.description.trim())?;
-    }
     let frontend = Terminal { quiet: args.quiet };
-    let session = session(None, &frontend)?;
+    let session = session(None, &frontend)?.replacing(args.force);
     let results = match session.run(&scenario, NAME, Some(&args.out), &|_| None) {
         Ok(results) => results,
         Err(outcome) => return Ok(outcome),
     };
+    writeln!(out, "{}\n", scenario.description.trim())?;
     print(&scenario, NAME, &results, out)?;
     if results.finished == results.planned {
         writeln!(out)?;

@@ -37,9 +37,9 @@ Exit codes: 0 success, whatever works.";
 struct Part {
     /// The commands.
     name: &'static str,
-    /// What they do, in a few words.
+    /// Their purpose, in a few words.
     about: &'static str,
-    /// What is missing, each in a sentence with the remedy. Empty if the part works.
+    /// Things that are missing, each in a sentence with the remedy. Empty if the part works.
     missing: Vec<String>,
     /// Remarks on a part that works.
     remarks: Vec<String>,
@@ -72,19 +72,14 @@ fn print(part: &Part, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What needs nothing but the program.
+/// The commands that need nothing but the program.
 fn simulation() -> Part {
     let processors = processors();
     let remarks = match processors {
         1 => vec!["one processor: runs take turns".to_owned()],
         _ => vec![format!("{processors} processors, so {processors} runs at a time")],
     };
-    Part {
-        name: "run, compare, evaluate, reproduce",
-        about: "simulation",
-        missing: Vec::new(),
-        remarks,
-    }
+    Part { name: "run, compare, evaluate, reproduce", about: "simulation", missing: Vec::new(), remarks }
 }
 
 /// The bridge between two interfaces.
@@ -112,16 +107,19 @@ fn testbed() -> Part {
 
 /// BPF qdiscs.
 fn kernel() -> Part {
-    let missing: Vec<KernelError> =
-        attach::ready().err().into_iter().chain(tools::missing()).collect();
+    let missing: Vec<KernelError> = attach::ready().err().into_iter().chain(tools::missing()).collect();
     let missing = missing.iter().map(|error| giveway_runner::chain(error)).collect();
     Part { name: "kernel", about: "disciplines as BPF qdiscs", missing, remarks: Vec::new() }
 }
 
 /// The Python package.
 fn python() -> Part {
-    let mut part =
-        Part { name: "import giveway", about: "the Python package", missing: Vec::new(), remarks: Vec::new() };
+    let mut part = Part {
+        name: "import giveway",
+        about: "the Python package",
+        missing: Vec::new(),
+        remarks: Vec::new(),
+    };
     let asked = Command::new("python3")
         .args(["-c", "import giveway; print(giveway.__version__)"])
         .stdin(Stdio::null())

@@ -69,9 +69,9 @@ pub struct Args {
     /// Do not change the parameters of the discipline by 20 %
     #[arg(long)]
     no_sensitivity: bool,
-    /// Run on a test bed: real hosts on this machine, with the TCP of Linux. Needs root. Disciplines may also be
-    /// those of the kernel ("kernel:fq_codel") and Giveway's BPF qdiscs ("bpf:efd"). Only the cells that a test
-    /// bed can emulate run, at defaults, each for its length in real time
+    /// Run on a test bed: real hosts on this machine, with the TCP of Linux. Needs root. Disciplines may also
+    /// be those of the kernel ("kernel:fq_codel") and Giveway's BPF qdiscs ("bpf:efd"). Only the cells that a
+    /// test bed can emulate run, at defaults, each for its length in real time
     #[arg(long, conflicts_with_all = ["jobs", "deployed"])]
     testbed: bool,
     /// Folder with compiled objects for bpf: disciplines, as `giveway kernel build` writes them

@@ -6,7 +6,7 @@
 
 use giveway_disciplines::{InLinux, Spec};
 use giveway_kernel_plan::plan::Plan;
-use giveway_qdisc::{Limit, Rate};
+use giveway_qdisc::Rate;
 
 use super::target::Target;
 
