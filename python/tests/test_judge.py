@@ -139,7 +139,7 @@ def test_ctrl_c_ends_a_judgement():
         def dequeue(self, cx):
             return None
 
-    # Whoever starts the tests in the background may have set the signal to be ignored.
+    # Tests that begin in the background may have inherited that the signal is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

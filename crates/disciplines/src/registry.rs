@@ -111,8 +111,8 @@ pub struct InLinux {
     pub shapes: bool,
     /// The script of OpenWrt's sqm-scripts that sets it up.
     pub sqm: Option<&'static str>,
-    /// The limit in packets that `tc` needs, although it may be left out here: otherwise Linux takes the length
-    /// of the queue of the device, which is 1,000 packets at most interfaces, and 32 at an `ifb`.
+    /// The limit in packets that `tc` needs, although it may be left out here: otherwise Linux takes the
+    /// length of the queue of the device, which is 1,000 packets at most interfaces, and 32 at an `ifb`.
     pub limit: Option<u64>,
 }
 

@@ -19,8 +19,8 @@ fn values(card: &Card, metric: &str) -> (f64, f64) {
     (difference.after, difference.before)
 }
 
-/// heistp/l4s-tests, scenario 2: a queue with CoDel needs 4,346 ms after the rate has fallen from 50 to 1 Mbit/s
-/// with a round-trip time of 80 ms. DualPI2 drops at once.
+/// heistp/l4s-tests, scenario 2: a queue with CoDel needs 4,346 ms after the rate has fallen from 50 to 1
+/// Mbit/s with a round-trip time of 80 ms. DualPI2 drops at once.
 #[test]
 fn codel_is_slow_after_a_step_of_the_rate() {
     let found = long("fq_codel", "dualpi2", "l4s/step-prague", 3);
@@ -29,8 +29,8 @@ fn codel_is_slow_after_a_step_of_the_rate() {
     assert!(dualpi2 < 0.1, "{dualpi2}");
 }
 
-/// Shreedhar and Varghese, 1995: flows get equal bytes, whatever they send. A queue of one flow for all does not
-/// do that.
+/// Shreedhar and Varghese, 1995: flows get equal bytes, whatever they send. A queue of one flow for all does
+/// not do that.
 #[test]
 fn drr_is_fair() {
     let found = long("drr", "fifo", "rfc7928/aggressive-cubic", 4);
@@ -39,8 +39,8 @@ fn drr_is_fair() {
     assert_eq!(verdict(&found, "rfc7928/aggressive-cubic", "jain"), Verdict::Better);
 }
 
-/// RFC 9332, section 1: neither of a scalable and a classic flow starves the other, at equal round-trip times.
-/// Without a second queue that serves it earlier, Prague takes most of a queue that marks both alike.
+/// RFC 9332, section 1: neither of a scalable and a classic flow starves the other, at equal round-trip
+/// times. Without a second queue that serves it earlier, Prague takes most of a queue that marks both alike.
 #[test]
 fn dualpi2_lets_prague_and_cubic_coexist() {
     let found = long("dualpi2", "codel ecn", "l4s/prague-beside-cubic", 4);

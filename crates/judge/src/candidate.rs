@@ -214,8 +214,8 @@ pub const STAND_IN: &str = "fifo";
 /// The ending of the name of a module.
 const MODULE: &str = ".wasm";
 
-/// The candidate of a name: the module of a file `NAME.wasm`, or a discipline of this program. The inner error
-/// is the reason for which the module is rejected before it runs.
+/// The candidate of a name: the module of a file `NAME.wasm`, or a discipline of this program. The inner
+/// error is the reason for which the module is rejected before it runs.
 ///
 /// # Errors
 /// If the file cannot be read.

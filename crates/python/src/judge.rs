@@ -75,8 +75,8 @@ fn shown(judgement: &Judgement) -> Shown {
     (text(judgement), json(judgement).to_string())
 }
 
-/// The judgement of a candidate that is rejected before it runs, or whose process ended. `code` is the kind of
-/// the reason, as in JSON.
+/// The judgement of a candidate that is rejected before it runs, or whose process ended. `code` is the kind
+/// of the reason, as in JSON.
 #[pyfunction]
 pub fn refused_candidate(candidate: &str, against: &str, code: &str, sentence: String) -> PyResult<Shown> {
     let code: Code = serde_json::from_value(code.into())

@@ -20,7 +20,8 @@ pub struct Machine<'a> {
     kernel: &'a Kernel,
     /// The folder of its files, such as its disk.
     pub folder: PathBuf,
-    /// The folder with compiled BPF qdiscs, which the machine has as `/objects`; `None` for a machine without.
+    /// The folder with compiled BPF qdiscs, which the machine has as `/objects`; `None` for a machine
+    /// without.
     objects: Option<PathBuf>,
 }
 
