@@ -1,25 +1,23 @@
 //! `giveway evaluate`: the card of a discipline.
 
+mod bed;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use giveway_evaluate::{
-    BedRuns, Card, Cell, EvaluateError, Known, Means, Request, cells, chosen, emulated, evaluate_with, json,
-    overview, overview_json, overview_page, page, scenario_of, text,
+    Card, Cell, EvaluateError, Known, Means, Request, cells, chosen, emulated, evaluate_with, json, overview,
+    overview_json, overview_page, page, scenario_of, text,
 };
-use giveway_papers::layout;
-use giveway_qdisc::Time;
 use giveway_record::write_whole;
-use giveway_runner::{Frontend, Outcome, RunnerError, processors};
-use giveway_scenario::{Scenario, Trial};
-use giveway_testbed::Bed;
+use giveway_runner::{Outcome, RunnerError, processors};
+use giveway_scenario::Scenario;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::show::{self, Most};
 use crate::stop;
-use crate::testbed::lateness_of;
 
 /// Evaluates a discipline: runs it and baselines in the tests of RFC 7928 and others, and prints a card.
 ///
@@ -134,7 +132,7 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut cards = Vec::new();
     for (request, dir) in requests {
         let evaluated = match args.testbed {
-            true => on_bed(args, request, &mut known),
+            true => bed::card(args.objects.clone(), args.quiet, request, &mut known),
             false => evaluate_with(request, Means::Simulator, &mut known, &Terminal { quiet: args.quiet }),
         };
         let card = match evaluated {
@@ -171,51 +169,6 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         }
     }
     Ok(Outcome::Done)
-}
-
-/// Makes a card on a test bed.
-fn on_bed(args: &Args, request: Request, known: &mut Known) -> Result<Card, EvaluateError> {
-    let frontend = Terminal { quiet: args.quiet };
-    let failed = |error: &dyn std::error::Error| EvaluateError::Usage(giveway_runner::chain(error));
-    giveway_testbed::ready().map_err(|error| failed(&error))?;
-    let program = crate::provenance::program().map_err(|error| failed(&error))?;
-    let objects = args.objects.clone();
-    let bed = Bed { program, attempts: ATTEMPTS, keep: None, objects, pcap: None, trace: None };
-    if !args.quiet {
-        show::message(&format!("this takes about {} of real time", length(&request)));
-    }
-    let run: &mut BedRuns<'_> = &mut |scenario: &Scenario, trial: &Trial| {
-        let live = scenario.live().expect("the cells are for a test bed");
-        giveway_testbed::has_tcp(live).map_err(|error| failed(&error))?;
-        if let Some((_, error)) = giveway_testbed::lacks_bpf(live) {
-            return Err(EvaluateError::Usage(format!("{}: {}", trial.name, giveway_runner::chain(&error))));
-        }
-        let ran = bed.run(live, trial, &layout(scenario, false), &|_| !frontend.stopped());
-        let ran = ran.map_err(|error| failed(&error))?.ok_or(EvaluateError::Stopped)?;
-        if let Some(mark) = lateness_of(&ran, trial) {
-            show::message(&mark);
-        }
-        Ok(ran.record)
-    };
-    evaluate_with(request, Means::Bed(run), known, &frontend)
-}
-
-/// Attempts for a run on a test bed, if the machine is too busy.
-const ATTEMPTS: u32 = 3;
-
-/// The time that a card on a test bed takes, in words.
-fn length(request: &Request) -> String {
-    let disciplines = request.against.len() as f64 + 1.0;
-    let seconds: f64 = request.cells.iter().filter_map(|cell| seconds_of(cell, request.short)).sum();
-    let minutes = seconds * disciplines * f64::from(request.seeds) / 60.0;
-    if minutes < 2.0 { format!("{:.0} s", 60.0 * minutes) } else { format!("{minutes:.0} minutes") }
-}
-
-/// The length of a cell, seconds.
-fn seconds_of(cell: &Cell, short: bool) -> Option<f64> {
-    let scenario = Scenario::parse(&cell.scenario, "").ok()?;
-    let scenario = if short { scenario.short().ok()? } else { scenario };
-    Some(layout(&scenario, false).until.since(Time::ZERO).as_s())
 }
 
 /// Prints the names and titles of cells.
