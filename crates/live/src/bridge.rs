@@ -207,12 +207,10 @@ impl Running {
         if !hangs || thread == 0 {
             return String::new();
         }
-        let ordinary = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the pointer to the parameters is valid during the call. The thread has not finished, so no
-        // other thread has its id.
-        match unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &ordinary) } {
-            0 => String::new(),
-            _ => format!(", and it keeps its real-time priority: {}", io::Error::last_os_error()),
+        // The thread has not finished, so no other thread has its id.
+        match privilege::schedule(thread, libc::SCHED_OTHER, 0) {
+            Ok(()) => String::new(),
+            Err(error) => format!(", and it keeps its real-time priority: {error}"),
         }
     }
 }

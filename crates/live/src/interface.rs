@@ -57,7 +57,7 @@ impl InterfaceQuery {
         let mut request = request(name)?;
         request.ifr_ifru.ifru_flags = (flags | libc::IFF_UP) as libc::c_short;
         // SAFETY: the pointer is to an `ifreq` whose name ends with zero. The kernel only reads it.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request) } {
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &mut request) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -135,10 +135,10 @@ impl InterfaceQuery {
     }
 
     /// Sends a request that reads a property of an interface.
-    fn query(&self, name: &str, question: libc::Ioctl) -> io::Result<libc::ifreq> {
+    fn query(&self, name: &str, question: libc::c_ulong) -> io::Result<libc::ifreq> {
         let mut request = request(name)?;
         // SAFETY: the pointer is to an `ifreq` whose name ends with zero. The kernel writes only into it.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), question, &mut request) } {
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), question as libc::Ioctl, &mut request) } {
             0 => Ok(request),
             _ => Err(io::Error::last_os_error()),
         }

@@ -61,14 +61,26 @@ pub fn confine(to: Confinement) -> bool {
 pub fn realtime() -> String {
     // SAFETY: no pointers are passed.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
-    let parameters = libc::sched_param { sched_priority: 50 };
-    // SAFETY: the pointer to the parameters is valid during the call.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } {
-        0 => "real-time scheduling (SCHED_FIFO 50)".to_owned(),
-        _ => format!(
-            "ordinary scheduling, so frames may leave milliseconds late when the machine is busy: {}",
-            std::io::Error::last_os_error()
+    match schedule(0, libc::SCHED_FIFO, 50) {
+        Ok(()) => "real-time scheduling (SCHED_FIFO 50)".to_owned(),
+        Err(error) => format!(
+            "ordinary scheduling, so frames may leave milliseconds late when the machine is busy: {error}"
         ),
+    }
+}
+
+/// Sets the scheduling policy and the priority of a thread; zero is the calling thread. The system call is
+/// made directly, because the function of the C library musl always fails.
+///
+/// # Errors
+/// The error of the system.
+pub(crate) fn schedule(thread: libc::pid_t, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    // The kernel's `struct sched_param` has one member, the priority.
+    let parameters: *const libc::c_int = &priority;
+    // SAFETY: the pointer to the parameters is valid during the call.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -10,13 +10,15 @@ use seccompiler::{
 use crate::error::LiveError;
 
 /// Applies a filter to this thread that allows these system calls, and these requests of ioctl.
-pub(super) fn allow(allowed: &[&[i64]], ioctls: &[u64]) -> Result<(), LiveError> {
+pub(super) fn allow(allowed: &[&[i64]], ioctls: &[libc::Ioctl]) -> Result<(), LiveError> {
     let failed = |error: seccompiler::BackendError| LiveError::privilege("", error);
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(failed)?;
     let allowed = allowed.iter().copied().flatten();
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = allowed.map(|number| (*number, Vec::new())).collect();
     for request in ioctls {
-        let is_request = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, *request);
+        // The type of requests depends on the C library, and the kernel reads 32 bits.
+        let request = u64::from(*request as u32);
+        let is_request = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request);
         let rule = is_request.and_then(|condition| SeccompRule::new(vec![condition])).map_err(failed)?;
         rules.entry(libc::SYS_ioctl).or_default().push(rule);
     }
