@@ -340,9 +340,13 @@ impl Sender for PacketSender {
         }
         // SAFETY: the loop above set the first `frames.len()` headers, at most BATCH of them. Each points to
         // one part, and each part to a frame that is borrowed until the call returns; all other pointers are
-        // null. The kernel reads the frames and writes only `msg_len` of the headers.
-        let sent =
-            unsafe { libc::sendmmsg(self.fd.as_raw_fd(), self.headers.as_mut_ptr(), frames.len() as u32, 0) };
+        // null. The kernel reads the frames and writes only `msg_len` of the headers. The system call is made
+        // directly, because the C library musl sends each frame with a call of its own. Its headers have the
+        // layout of the kernel, with zeros as the upper halves of lengths.
+        let sent = unsafe {
+            let (fd, headers) = (self.fd.as_raw_fd(), self.headers.as_mut_ptr());
+            libc::syscall(libc::SYS_sendmmsg, fd, headers, frames.len() as u32, 0)
+        };
         if sent >= 0 {
             return Ok(sent as usize);
         }
