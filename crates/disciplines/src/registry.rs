@@ -185,7 +185,7 @@ macro_rules! registry {
         }
 
         /// Every discipline, in the order in which they are listed.
-        pub const ALL: &[Entry] = &[$($(Entry {
+        pub static ALL: &[Entry] = &[$($(Entry {
             family: Some($family::FAMILY),
             ..Entry::of::<$name::Config>(
                 stringify!($name),

@@ -9,19 +9,19 @@ use serde_json::{Map, Value, json};
 
 /// The templates that every page uses, by name. Minijinja escapes everything in a template whose name ends in
 /// `.html`.
-const TEMPLATES: [(&str, &str); 2] = [
+static TEMPLATES: [(&str, &str); 2] = [
     ("shell.html", include_str!("../assets/shell.html")),
     ("figure.html", include_str!("../assets/figure.html")),
 ];
 
-const STYLE: &str = include_str!("../assets/report.css");
-const WATCH: &str = include_str!("../assets/watch.js");
-const DRAW: &str = include_str!("../assets/draw.js");
-const VEGA: &str = include_str!("../assets/vega/vega.min.js");
-const VEGA_LITE: &str = include_str!("../assets/vega/vega-lite.min.js");
-const INTERPRETER: &str = include_str!("../assets/vega/vega-interpreter.js");
+static STYLE: &str = include_str!("../assets/report.css");
+static WATCH: &str = include_str!("../assets/watch.js");
+static DRAW: &str = include_str!("../assets/draw.js");
+static VEGA: &str = include_str!("../assets/vega/vega.min.js");
+static VEGA_LITE: &str = include_str!("../assets/vega/vega-lite.min.js");
+static INTERPRETER: &str = include_str!("../assets/vega/vega-interpreter.js");
 /// The licences of these libraries, which must accompany them.
-const LICENCES: [&str; 4] = [
+static LICENCES: [&str; 4] = [
     include_str!("../assets/vega/LICENSE"),
     include_str!("../assets/vega/LICENSE-vega-lite"),
     include_str!("../assets/vega/LICENSE-d3"),

@@ -76,7 +76,7 @@ impl Cell {
 macro_rules! cells {
     ($($name:literal,)*) => {
         /// The name and the scenario of every cell.
-        const CELLS: &[(&str, &str)] = &[
+        static CELLS: &[(&str, &str)] = &[
             $(($name, include_str!(concat!("../../../scenarios/evaluate/", $name, ".toml"))),)*
         ];
     };

@@ -12,7 +12,7 @@ pub struct Shipped {
 macro_rules! shipped {
     ($($id:literal: $($file:literal)*;)*) => {
         /// All shipped papers, in the order of lists.
-        pub const SHIPPED: &[Shipped] = &[$(
+        pub static SHIPPED: &[Shipped] = &[$(
             Shipped {
                 id: $id,
                 files: &[

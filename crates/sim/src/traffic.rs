@@ -135,7 +135,7 @@ macro_rules! sources {
         }
 
         /// Every source, in the order of `giveway list`.
-        pub const SOURCES: &[TrafficEntry] = &[$(TrafficEntry {
+        pub static SOURCES: &[TrafficEntry] = &[$(TrafficEntry {
             entry: Entry::of::<$name::Config>(
                 stringify!($name),
                 <$name::Config as Traffic>::SUMMARY,

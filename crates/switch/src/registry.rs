@@ -116,7 +116,7 @@ macro_rules! registry {
         }
 
         /// All arbiters, in the order in which they are listed.
-        pub const ALL: &[Entry<Spec>] = &[$(Entry {
+        pub static ALL: &[Entry<Spec>] = &[$(Entry {
             name: stringify!($name),
             family: None,
             summary: <crate::arbiters::$name::Config as ArbiterConfig>::SUMMARY,

@@ -93,7 +93,7 @@ macro_rules! sources {
         }
 
         /// All kinds of traffic, in the order in which they are listed.
-        pub const SOURCES: &[Entry<TrafficSpec>] = &[$(Entry::of::<$name::Config>(
+        pub static SOURCES: &[Entry<TrafficSpec>] = &[$(Entry::of::<$name::Config>(
             stringify!($name),
             <$name::Config as Traffic>::SUMMARY,
             include_str!(concat!("traffic/", stringify!($name), ".rs")),

@@ -174,7 +174,7 @@ macro_rules! topologies {
         }
 
         /// Every kind of topology, in the order of lists.
-        pub const TOPOLOGIES: &[TopologyEntry] = &[$(Entry::of::<$name::Config>(
+        pub static TOPOLOGIES: &[TopologyEntry] = &[$(Entry::of::<$name::Config>(
             stringify!($name),
             <$name::Config as Shape>::SUMMARY,
             include_str!(concat!("topologies/", stringify!($name), ".rs")),

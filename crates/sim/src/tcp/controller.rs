@@ -301,7 +301,7 @@ macro_rules! controllers {
         }
 
         /// Every congestion control algorithm.
-        pub const CONTROLLERS: &[Entry<Congestion>] = &[$(Entry::of::<$name::Config>(
+        pub static CONTROLLERS: &[Entry<Congestion>] = &[$(Entry::of::<$name::Config>(
             stringify!($name),
             <$name::Config as Control>::SUMMARY,
             include_str!(concat!("controller/", stringify!($name), ".rs")),
