@@ -92,8 +92,8 @@ pub struct Thing {
     pub place: Option<Place>,
     /// One line that describes it.
     pub summary: &'static str,
-    /// Text of its source file, whose header is its documentation.
-    pub source: &'static str,
+    /// Header of its source file, which is its documentation.
+    pub header: &'static str,
     /// JSON Schema of its parameters; `None` if it has none.
     pub schema: Option<fn() -> Schema>,
 }
@@ -106,7 +106,7 @@ impl Thing {
             family: entry.family,
             place: None,
             summary: entry.summary,
-            source: entry.source,
+            header: entry.header,
             schema: Some(entry.schema),
         }
     }
@@ -127,7 +127,7 @@ impl Thing {
 
     /// The header of its source file, as Markdown.
     pub fn page(&self) -> String {
-        giveway_spec::page(self.source)
+        giveway_spec::page(self.header)
     }
 }
 

@@ -190,7 +190,7 @@ macro_rules! registry {
             ..Entry::of::<$name::Config>(
                 stringify!($name),
                 <$name::Config as Discipline>::SUMMARY,
-                include_str!(concat!(stringify!($family), "/", stringify!($name), ".rs")),
+                giveway_spec::header!(include_str!(concat!(stringify!($family), "/", stringify!($name), ".rs"))),
             )
         },)*)*];
 

@@ -139,7 +139,7 @@ macro_rules! sources {
             entry: Entry::of::<$name::Config>(
                 stringify!($name),
                 <$name::Config as Traffic>::SUMMARY,
-                include_str!(concat!("traffic/", stringify!($name), ".rs")),
+                giveway_spec::header!(include_str!(concat!("traffic/", stringify!($name), ".rs"))),
             ),
             placed: <$name::Config as Traffic>::PLACED,
             answered: <$name::Config as Traffic>::ANSWERED,

@@ -30,8 +30,8 @@ pub struct Entry<S> {
     pub family: Option<Family>,
     /// Summary in one line.
     pub summary: &'static str,
-    /// Text of its source file, whose header is its documentation.
-    pub source: &'static str,
+    /// Header of its source file, which is its documentation: see [`header!`](crate::header).
+    pub header: &'static str,
     /// JSON Schema of its `Config`.
     pub schema: fn() -> Schema,
     /// JSON Schema of its `Config` inside a larger schema, whose definitions it shares.
@@ -50,7 +50,7 @@ impl<S> Copy for Entry<S> {}
 
 impl<S> Entry<S> {
     /// An entry with the parameters of the configuration `C`, in no family.
-    pub const fn of<C>(name: &'static str, summary: &'static str, source: &'static str) -> Entry<S>
+    pub const fn of<C>(name: &'static str, summary: &'static str, header: &'static str) -> Entry<S>
     where
         C: Into<S> + DeserializeOwned + JsonSchema,
     {
@@ -58,7 +58,7 @@ impl<S> Entry<S> {
             name,
             family: None,
             summary,
-            source,
+            header,
             schema: || schema_for!(C),
             schema_within: C::json_schema,
             from_json: |value| serde_json::from_value::<C>(value).map(C::into),
@@ -77,9 +77,52 @@ impl<S: SpecType> Entry<S> {
     }
 }
 
+/// The header of a source file, its first lines with `//!`, as `header!(include_str!(PATH))`. The code after
+/// it would make programs larger.
+#[macro_export]
+macro_rules! header {
+    ($source:expr) => {{
+        const SOURCE: &str = $source;
+        const HEADER: [u8; $crate::header_length(SOURCE)] = $crate::beginning(SOURCE);
+        match ::core::str::from_utf8(&HEADER) {
+            Ok(header) => header,
+            Err(_) => panic!("a header ends with a line"),
+        }
+    }};
+}
+
+/// The bytes of the header of a source file.
+pub const fn header_length(source: &str) -> usize {
+    let text = source.as_bytes();
+    let mut end = 0;
+    while end + 2 < text.len() && text[end] == b'/' && text[end + 1] == b'/' && text[end + 2] == b'!' {
+        while end < text.len() && text[end] != b'\n' {
+            end += 1;
+        }
+        if end < text.len() {
+            end += 1;
+        }
+    }
+    end
+}
+
+/// The first bytes of a text.
+///
+/// # Panics
+/// If the text is shorter.
+pub const fn beginning<const LENGTH: usize>(text: &str) -> [u8; LENGTH] {
+    let mut beginning = [0; LENGTH];
+    let mut at = 0;
+    while at < LENGTH {
+        beginning[at] = text.as_bytes()[at];
+        at += 1;
+    }
+    beginning
+}
+
 /// The header of a source file: principles, deviations, cost, references, as Markdown.
-pub fn page(source: &str) -> String {
-    let header = source.lines().map_while(|line| line.strip_prefix("//!"));
+pub fn page(header: &str) -> String {
+    let header = header.lines().map_while(|line| line.strip_prefix("//!"));
     header.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
@@ -166,5 +209,21 @@ impl<S> Catalogue<S> {
     pub(crate) fn scope(&self, entry: &Entry<S>) -> Scope<'_> {
         let schema = self.schema(entry);
         Scope { root: schema, table: schema, name: entry.name, catalogue: self.about.definition }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_what_is_before_the_code() {
+        const FILE: &str = "//! # One\n//!\n//! Of \u{3b1}.\n\n//! no header\nfn code() {}\n";
+        assert_eq!(crate::header!(FILE), "//! # One\n//!\n//! Of \u{3b1}.\n");
+        assert_eq!(crate::header!("//! All"), "//! All");
+        assert_eq!(crate::header!("fn code() {}"), "");
+        // The page is the same as that of the whole file.
+        assert_eq!(page(crate::header!(FILE)), page(FILE));
+        assert_eq!(page(FILE), "# One\n\nOf \u{3b1}.");
     }
 }

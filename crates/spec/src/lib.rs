@@ -74,7 +74,7 @@ mod table;
 mod word;
 mod write;
 
-pub use catalogue::{About, Catalogue, Entry, Family, SpecType, page};
+pub use catalogue::{About, Catalogue, Entry, Family, SpecType, beginning, header_length, page};
 pub use error::SpecError;
 pub use number::Number;
 

@@ -120,7 +120,7 @@ macro_rules! registry {
             name: stringify!($name),
             family: None,
             summary: <crate::arbiters::$name::Config as ArbiterConfig>::SUMMARY,
-            source: include_str!(concat!("arbiters/", stringify!($name), ".rs")),
+            header: giveway_spec::header!(include_str!(concat!("arbiters/", stringify!($name), ".rs"))),
             schema: || schemars::schema_for!(WithOptions<crate::arbiters::$name::Config>),
             schema_within: <WithOptions<crate::arbiters::$name::Config> as JsonSchema>::json_schema,
             from_json: |value| {

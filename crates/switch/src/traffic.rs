@@ -96,7 +96,7 @@ macro_rules! sources {
         pub static SOURCES: &[Entry<TrafficSpec>] = &[$(Entry::of::<$name::Config>(
             stringify!($name),
             <$name::Config as Traffic>::SUMMARY,
-            include_str!(concat!("traffic/", stringify!($name), ".rs")),
+            giveway_spec::header!(include_str!(concat!("traffic/", stringify!($name), ".rs"))),
         )),*];
 
         impl TrafficSpec {

@@ -51,7 +51,7 @@ impl Entry {
 
     /// An entry with its parameters and its group.
     fn with_parameters<S>(entry: &giveway_spec::Entry<S>, usage: &str) -> Entry {
-        let plain = Entry::new(entry.name, entry.summary, entry.source, usage);
+        let plain = Entry::new(entry.name, entry.summary, entry.header, usage);
         Entry { schema: Some((entry.schema)().to_value()), family: entry.family, ..plain }
     }
 }

@@ -177,7 +177,7 @@ macro_rules! topologies {
         pub static TOPOLOGIES: &[TopologyEntry] = &[$(Entry::of::<$name::Config>(
             stringify!($name),
             <$name::Config as Shape>::SUMMARY,
-            include_str!(concat!("topologies/", stringify!($name), ".rs")),
+            giveway_spec::header!(include_str!(concat!("topologies/", stringify!($name), ".rs"))),
         )),*];
 
         impl TopologySpec {

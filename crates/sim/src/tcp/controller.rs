@@ -304,7 +304,7 @@ macro_rules! controllers {
         pub static CONTROLLERS: &[Entry<Congestion>] = &[$(Entry::of::<$name::Config>(
             stringify!($name),
             <$name::Config as Control>::SUMMARY,
-            include_str!(concat!("controller/", stringify!($name), ".rs")),
+            giveway_spec::header!(include_str!(concat!("controller/", stringify!($name), ".rs"))),
         )),*];
     };
 }
