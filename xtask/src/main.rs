@@ -18,6 +18,7 @@ mod papers;
 mod program;
 mod prose;
 mod python;
+mod release;
 mod repository;
 mod scenarios;
 mod senders;
@@ -80,6 +81,10 @@ cargo xtask CHORE
                    if a bound is missed, except those in examples/library/exceptions.toml
   python           builds the Python package in a virtual environment, and runs its tests, type checks and notebooks
                    (two minutes after the build); --wheel builds the wheels to publish, in target/python/wheels/dist
+  release [--out DIR] [--check] [--without KIND]
+                   makes everything that is published, from the commit that is checked out: a static program, a Debian
+                   package, wheels, licences, components, checksums (half an hour); --check builds it a second time in
+                   another folder and compares
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -114,7 +119,8 @@ fn main() -> ExitCode {
         ["cards"] => cards::record(&repository),
         ["licences"] => licences::check(&repository),
         ["python"] => python::set_up(&repository).and_then(|()| python::check(&repository)),
-        ["python", "--wheel"] => python::wheels(&repository),
+        ["python", "--wheel"] => python::wheels(&repository).map(drop),
+        ["release", rest @ ..] => release::run(&repository, rest),
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())
         }

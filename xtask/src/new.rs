@@ -51,7 +51,7 @@ pub fn try_it(repository: &Repository) -> Done {
             .map_err(|error| format!("{part}: {error}"))?;
     }
     write(&copy, NAME, FAMILY)?;
-    let elsewhere = Repository { root: copy.clone() };
+    let elsewhere = Repository::at(&copy);
     let file = format!("crates/disciplines/src/{FAMILY}/{NAME}.rs");
     let formatted = elsewhere.run("rustfmt", &["--edition", "2024", "--check", &file]);
     // The same target folder, in which the dependencies are built. Cargo distinguishes crates by their paths,

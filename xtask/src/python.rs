@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use crate::repository::{Done, Repository};
 use crate::tools;
 
+/// The program that builds wheels. Each wheel names its version.
+const MATURIN: &str = "maturin==1.16.0";
+
 /// The oldest Python that the wheel supports, as a program of Debian checks it.
 const LEAST: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
 
@@ -32,14 +35,20 @@ const IMPORT: &str = "import sys, time; begun = time.perf_counter(); import give
 /// # Errors
 /// What is missing, and cannot be installed.
 pub fn set_up(repository: &Repository) -> Done {
+    interpreter(repository)?;
+    let tests = environment(repository, "tests")?;
+    pip(repository, &tests, &["--requirement", "python/requirements-test.txt", MATURIN])
+}
+
+/// Checks the interpreter, and installs the module for environments.
+fn interpreter(repository: &Repository) -> Done {
     if !repository.has("python3", &["-c", LEAST]) {
         return Err("Python 3.11 or newer is not installed".to_owned());
     }
     if !repository.has("python3", &["-c", "import venv, ensurepip"]) {
         tools::install(repository, &["python3-venv"])?;
     }
-    let tests = environment(repository, "tests")?;
-    pip(repository, &tests, &["--requirement", "python/requirements-test.txt", "maturin>=1.14,<2"])
+    Ok(())
 }
 
 /// Builds the wheel of the profile `dev` from the artifacts of the tests, and checks it.
@@ -47,8 +56,8 @@ pub fn set_up(repository: &Repository) -> Done {
 /// # Errors
 /// The check that failed.
 pub fn check(repository: &Repository) -> Done {
-    let wheel = wheel(repository, "dev", TAG, &[])?;
     let tests = environment(repository, "tests")?;
+    let wheel = wheel(repository, &tests, "dev", TAG, &[])?;
     pip(repository, &tests, &["--force-reinstall", "--no-deps", &wheel.to_string_lossy()])?;
     clean(repository, &wheel)?;
     let python = program(&tests, "python");
@@ -75,16 +84,20 @@ pub fn check(repository: &Repository) -> Done {
 
 /// Builds the wheels to publish, with all optimisations: one for every Python from 3.11 on, and one for the
 /// free-threaded interpreter. The second is not installed, because few machines have
-/// that interpreter.
+/// that interpreter. Returns their paths.
 ///
 /// # Errors
 /// If a wheel cannot be built, has another tag than expected, or is too large.
-pub fn wheels(repository: &Repository) -> Done {
-    set_up(repository)?;
-    let stable = wheel(repository, "dist", TAG, &[])?;
-    let (interpreter, tag) = FREE_THREADED;
+pub fn wheels(repository: &Repository) -> Result<Vec<PathBuf>, String> {
+    interpreter(repository)?;
+    let builder = environment(repository, "builder")?;
+    pip(repository, &builder, &[MATURIN])?;
+    // Both are built for the same target, so that they share the compiled crates.
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let free = wheel(repository, "dist", tag, &["--interpreter", interpreter, "--target", &target])?;
+    let stable = wheel(repository, &builder, "dist", TAG, &["--target", &target])?;
+    let (free_threaded, tag) = FREE_THREADED;
+    let more = ["--interpreter", free_threaded, "--target", &target];
+    let free = wheel(repository, &builder, "dist", tag, &more)?;
     for wheel in [&stable, &free] {
         let size = fs::metadata(wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
         println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
@@ -92,7 +105,8 @@ pub fn wheels(repository: &Repository) -> Done {
             return Err(format!("the wheel has {size} bytes, and may have {LARGEST}"));
         }
     }
-    clean(repository, &stable)
+    clean(repository, &stable)?;
+    Ok(vec![stable, free])
 }
 
 /// Installs the wheel alone, as a user does, and runs the command and a first simulation.
@@ -120,15 +134,20 @@ fn notebooks(repository: &Repository, python: &str) -> Done {
     in_package(repository, python, &["-P", "export_notebooks.py", "jupyter", &exported.to_string_lossy()])
 }
 
-/// Builds a wheel, and checks its tag.
-fn wheel(repository: &Repository, profile: &str, tag: &str, more: &[&str]) -> Result<PathBuf, String> {
-    let tests = environment(repository, "tests")?;
+/// Builds a wheel with the maturin of an environment, and checks its tag.
+fn wheel(
+    repository: &Repository,
+    environment: &Path,
+    profile: &str,
+    tag: &str,
+    more: &[&str],
+) -> Result<PathBuf, String> {
     let out = folder(repository)?.join("wheels").join(profile).join(tag.trim_end_matches('-'));
     let _ = fs::remove_dir_all(&out);
     let place = out.to_string_lossy().into_owned();
     let mut arguments = vec!["build", "--locked", "--profile", profile, "--out", &place, "--quiet"];
     arguments.extend(more);
-    in_package(repository, &program(&tests, "maturin"), &arguments)?;
+    in_package(repository, &program(environment, "maturin"), &arguments)?;
     let built = fs::read_dir(&out).map_err(|error| format!("{place}: {error}"))?;
     let built: Vec<PathBuf> = built.flatten().map(|entry| entry.path()).collect();
     match built.as_slice() {

@@ -17,19 +17,27 @@ pub type Done = Result<(), String>;
 /// The repository, by the root folder of its workspace.
 pub struct Repository {
     pub root: PathBuf,
+    /// Variables of the environment for all commands, in addition to those of this process.
+    pub variables: Vec<(String, String)>,
 }
 
 impl Repository {
     /// The repository from which this program was built.
     pub fn find() -> Repository {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository");
-        Repository { root: root.to_owned() }
+        Repository::at(root)
+    }
+
+    /// The repository in this folder.
+    pub fn at(root: &Path) -> Repository {
+        Repository { root: root.to_owned(), variables: Vec::new() }
     }
 
     /// A command that runs in the root folder, without a standard input.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).stdin(Stdio::null());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 

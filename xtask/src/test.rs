@@ -65,7 +65,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
 /// files and C libraries.
 fn browser(repository: &Repository, steps: &mut Steps) {
     const NAME: &str = "WebAssembly";
-    if let Err(why) = tools::wasm(repository) {
+    if let Err(why) = tools::standard_library(repository, tools::WASM) {
         return steps.skip(NAME, &why);
     }
     let packages =

@@ -41,16 +41,19 @@ pub fn set_up(repository: &Repository) -> Done {
 /// The compiler's target for programs in a browser.
 pub const WASM: &str = "wasm32-unknown-unknown";
 
-/// Installs the standard library for [`WASM`].
+/// Installs the standard library for a target of the compiler.
 ///
 /// # Errors
 /// If there is no rustup, or it cannot install it.
-pub fn wasm(repository: &Repository) -> Done {
-    let installed = repository.output("rustup", &["target", "list", "--installed"])?;
-    if installed.lines().any(|target| target == WASM) {
+pub fn standard_library(repository: &Repository, target: &str) -> Done {
+    let installed = repository.output("rustup", &["target", "list", "--installed"]);
+    let installed = installed.map_err(|error| {
+        format!("{error}\nonly rustup installs the standard library for {target}: https://rustup.rs")
+    })?;
+    if installed.lines().any(|line| line == target) {
         return Ok(());
     }
-    repository.run("rustup", &["target", "add", WASM])
+    repository.run("rustup", &["target", "add", target])
 }
 
 /// Installs a component of the toolchain: with rustup if it is available, otherwise as a Debian package.
@@ -94,8 +97,7 @@ pub fn install(repository: &Repository, packages: &[&str]) -> Done {
 /// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
 
-/// Returns the path of mdBook. If it is not installed, builds it from its crate, once for each target folder,
-/// without its web server and its search.
+/// Returns the path of mdBook. If it is not installed, builds it without its web server and its search.
 ///
 /// # Errors
 /// If it cannot be built.
@@ -103,27 +105,32 @@ pub fn mdbook(repository: &Repository) -> Result<String, String> {
     if repository.has("mdbook", &["--version"]) {
         return Ok("mdbook".to_owned());
     }
-    let folder = repository.target()?.join("tools");
-    let program = folder.join("bin/mdbook").to_string_lossy().into_owned();
-    if !repository.has(&program, &["--version"]) {
+    build(repository, "mdbook", MDBOOK, &["--no-default-features"])
+}
+
+/// Builds a program from its crate, once for each version and target folder. Returns its path.
+///
+/// # Errors
+/// If it cannot be built.
+pub fn build(
+    repository: &Repository,
+    name: &str,
+    version: &str,
+    features: &[&str],
+) -> Result<String, String> {
+    let folder = repository.target()?.join(format!("tools/{name}-{version}"));
+    let program = folder.join("bin").join(name);
+    if !program.exists() {
+        println!("{name} {version} is missing: building it");
         let root = folder.to_string_lossy();
-        let arguments = [
-            "install",
-            "mdbook",
-            "--version",
-            MDBOOK,
-            "--locked",
-            "--no-default-features",
-            "--debug",
-            "--quiet",
-        ];
+        let arguments = ["install", name, "--version", version, "--locked", "--debug", "--quiet"];
         let mut install = repository.command(&cargo());
         // Nobody debugs it here, and its build would take longer.
-        install.args(arguments).args(["--root", &root]).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        install.args(arguments).args(features).args(["--root", &root]).env("CARGO_PROFILE_DEV_DEBUG", "0");
         let status = install.status().map_err(|error| format!("cargo: {error}"))?;
         if !status.success() {
-            return Err(format!("mdbook cannot be installed: {status}"));
+            return Err(format!("{name} {version} cannot be installed: {status}"));
         }
     }
-    Ok(program)
+    Ok(program.to_string_lossy().into_owned())
 }

@@ -90,6 +90,68 @@ fn no_thread_is_root_or_has_a_capability() {
     assert!(Path::new(&record).join("forward/manifest.json").exists(), "{errors}");
 }
 
+/// The value of a setting of the unit that the Debian package has.
+fn unit(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd/giveway-live@.service");
+    let text = fs::read_to_string(path).expect("the unit exists");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    value.unwrap_or_else(|| panic!("the unit sets {name}")).to_owned()
+}
+
+/// The bridge runs as another user with the capabilities and limits of the unit, and needs all of them.
+#[test]
+fn the_capabilities_and_limits_of_the_service_suffice() {
+    let Some(bed) = Bed::build("y") else { return };
+    let dir = folder();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let given = unit("AmbientCapabilities");
+    assert_eq!(given, unit("CapabilityBoundingSet"));
+    let all: Vec<String> =
+        given.split_whitespace().map(|name| name.trim_start_matches("CAP_").to_lowercase()).collect();
+    let memory = unit("LimitMEMLOCK").replace("infinity", "unlimited");
+    let limits = [format!("--rtprio={}", unit("LimitRTPRIO")), format!("--memlock={memory}")];
+    let raised = Command::new("prlimit").args(&limits).arg("true").output();
+    let raised = raised.is_ok_and(|output| output.status.success());
+    if !raised {
+        println!("real-time scheduling and locked memory are not tested: this root may not raise limits");
+    }
+    let command = |names: &[String]| {
+        let names: String = names.iter().map(|name| format!(",+{name}")).collect();
+        let mut command = Command::new("prlimit");
+        command
+            .args(if raised { &limits[..] } else { &[] })
+            .args(["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "--no-new-privs"])
+            .args(["inh-caps", "ambient-caps", "bounding-set"].map(|set| format!("--{set}=-all{names}")))
+            .arg(GIVEWAY);
+        command
+    };
+    // The helper process needs CAP_NET_ADMIN to turn offloads off and on.
+    let mut live = Live::start_with(command(&all), &bed, dir.path(), &["--fix-offloads"]);
+    until("no thread has capabilities", || {
+        let words = threads(live.process(), &["CapEff", "CapPrm"]);
+        words.iter().all(|(_, sets)| sets.iter().all(|set| set == &["0000000000000000"]))
+    });
+    live.signal("-TERM");
+    let (code, _, errors) = live.end();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("turned off"), "{errors}");
+    if raised {
+        assert!(errors.contains("real-time scheduling (SCHED_FIFO 50)"), "{errors}");
+        assert!(errors.contains("memory locked"), "{errors}");
+        assert!(!errors.contains("ermitted"), "{errors}");
+    }
+    for missing in &all {
+        let rest: Vec<String> = all.iter().filter(|name| *name != missing).cloned().collect();
+        let (a, b) = (bed.name("a1"), bed.name("b0"));
+        let mut live = command(&rest);
+        live.args(["live", "--in", &a, "--out", &b, "--fix-offloads", "--duration", "100ms"]);
+        let output = live.output().expect("setpriv is installed");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let offloads = errors.lines().any(|line| line.contains("cannot turn") && line.contains("ermitted"));
+        assert!(errors.contains("CAP_NET_RAW") || offloads, "without {missing}: {errors}");
+    }
+}
+
 /// The user who called sudo owns the folder, and root without capabilities may not write in it.
 #[test]
 fn files_belong_to_the_user_who_called_sudo() {

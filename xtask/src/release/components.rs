@@ -1,0 +1,23 @@
+//! The components of the program, as a CycloneDX document. It is made from the list that the program itself
+//! contains.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::making::Release;
+use crate::repository::Done;
+
+/// Writes the document.
+pub fn write(release: &Release) -> Done {
+    let program = release.built().join("giveway");
+    let text = release.repository.output(&release.tools.cyclonedx, &[&*program.to_string_lossy()])?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| format!("the list: {error}"))?;
+    let components = document["components"].as_array().map_or(0, Vec::len);
+    println!("{components} components");
+    if document["bomFormat"] != "CycloneDX" || components == 0 {
+        return Err("the program contains no list of its components".to_owned());
+    }
+    let path = release.out.join(format!("{}.cdx.json", release.name()));
+    fs::write(&path, format!("{document:#}\n")).map_err(|error| format!("{}: {error}", path.display()))
+}

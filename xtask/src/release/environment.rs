@@ -1,0 +1,84 @@
+//! The environment of builds that give the same bytes on another day and in another folder.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::repository::Repository;
+
+/// Separates flags in `CARGO_ENCODED_RUSTFLAGS`.
+const SEPARATOR: &str = "\u{1f}";
+
+/// Variables for cargo, maturin and the programs that pack files.
+///
+/// # Errors
+/// If git or the compiler does not answer.
+pub fn variables(repository: &Repository, target: &Path) -> Result<Vec<(String, String)>, String> {
+    let time = repository.output("git", &["log", "-1", "--format=%ct"])?;
+    let compiler = PathBuf::from(repository.output("rustc", &["--print", "sysroot"])?.trim());
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo"))).ok_or("there is no home folder")?;
+    let folders = replaced(&repository.root, &home, &crates(&home), &compiler);
+    let flags: Vec<String> =
+        folders.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).collect();
+    let c_flags: Vec<String> =
+        folders.iter().map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display())).collect();
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Ok([
+        ("SOURCE_DATE_EPOCH", time.trim().to_owned()),
+        ("CARGO_ENCODED_RUSTFLAGS", flags.join(SEPARATOR)),
+        ("CFLAGS", c_flags.join(" ")),
+        ("CARGO_TARGET_DIR", text(target)),
+        ("CARGO_INCREMENTAL", "0".to_owned()),
+        ("LC_ALL", "C.UTF-8".to_owned()),
+        ("TZ", "UTC".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into())
+}
+
+/// Folders whose paths are replaced in programs, and their replacements. The compiler takes the last one that
+/// fits.
+fn replaced(root: &Path, home: &Path, crates: &[PathBuf], compiler: &Path) -> Vec<(PathBuf, &'static str)> {
+    let mut folders = vec![(home.to_owned(), "/cargo"), (compiler.to_owned(), "/rust")];
+    // The name of this folder depends on the registry.
+    folders.extend(crates.iter().map(|folder| (folder.clone(), "/crates")));
+    folders.push((root.to_owned(), "/giveway"));
+    folders
+}
+
+/// The folders with the sources of crates, one for each registry.
+fn crates(home: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    folders.sort();
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the compiler does with a path: the last prefix that fits.
+    fn shown(path: &str, folders: &[(PathBuf, &str)]) -> String {
+        let fits = folders.iter().rev().find_map(|(from, to)| {
+            Some(format!("{to}/{}", Path::new(path).strip_prefix(from).ok()?.display()))
+        });
+        fits.unwrap_or(path.to_owned())
+    }
+
+    #[test]
+    fn no_path_names_a_folder_of_this_machine() {
+        let registry = [PathBuf::from("/home/a/.cargo/registry/src/mirror-1f")];
+        let compiler = Path::new("/home/a/.rustup/toolchains/stable");
+        let folders =
+            replaced(Path::new("/home/a/giveway"), Path::new("/home/a/.cargo"), &registry, compiler);
+        for (path, expected) in [
+            ("/home/a/giveway/crates/cli/src/main.rs", "/giveway/crates/cli/src/main.rs"),
+            ("/home/a/.cargo/registry/src/mirror-1f/zstd-1.0/src/lib.rs", "/crates/zstd-1.0/src/lib.rs"),
+            ("/home/a/.cargo/git/checkouts/b/lib.rs", "/cargo/git/checkouts/b/lib.rs"),
+            ("/home/a/.rustup/toolchains/stable/lib/rustlib/src/a.rs", "/rust/lib/rustlib/src/a.rs"),
+        ] {
+            assert_eq!(shown(path, &folders), expected);
+        }
+    }
+}

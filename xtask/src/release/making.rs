@@ -1,0 +1,69 @@
+//! A release that is being made: its version, folders and environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::tools::Tools;
+use super::{environment, platform};
+use crate::repository::{Done, Repository};
+
+/// A release that is being made.
+pub struct Release<'a> {
+    /// The repository, with the environment of reproducible builds.
+    pub repository: Repository,
+    /// Programs that make the files.
+    pub tools: &'a Tools,
+    /// Version of the program.
+    pub version: String,
+    /// The target folder of cargo.
+    pub target: PathBuf,
+    /// The folder of the finished files.
+    pub out: PathBuf,
+}
+
+impl Release<'_> {
+    /// A release of the commit that is checked out. `target` is the target folder of cargo.
+    ///
+    /// # Errors
+    /// If cargo, git or the compiler does not answer.
+    pub fn new<'a>(
+        repository: &Repository,
+        target: &Path,
+        out: &Path,
+        tools: &'a Tools,
+    ) -> Result<Release<'a>, String> {
+        let metadata = repository.metadata()?;
+        let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
+        let own = packages.iter().find(|package| package["name"] == platform::PACKAGE);
+        let version = own.and_then(|package| package["version"].as_str());
+        Ok(Release {
+            repository: Repository {
+                root: repository.root.clone(),
+                variables: environment::variables(repository, target)?,
+            },
+            tools,
+            version: version.ok_or(format!("there is no package {}", platform::PACKAGE))?.to_owned(),
+            target: target.to_owned(),
+            out: out.to_owned(),
+        })
+    }
+
+    /// Name and version of the release for one target of the compiler.
+    pub fn name(&self) -> String {
+        format!("giveway-{}-{}", self.version, platform::TARGET)
+    }
+
+    /// Folder of the built program. The folder `package` in it has the generated files.
+    pub fn built(&self) -> PathBuf {
+        self.target.join(platform::TARGET).join(platform::PROFILE)
+    }
+
+    /// Copies a file of the repository to the finished files.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn copy(&self, name: &str) -> Done {
+        let copied = fs::copy(self.repository.root.join(name), self.out.join(name));
+        copied.map(drop).map_err(|error| format!("{name}: {error}"))
+    }
+}

@@ -1,0 +1,110 @@
+//! The static program, its manual pages, and its completions for shells.
+
+use std::fs;
+use std::path::Path;
+
+use super::making::Release;
+use super::platform::{PACKAGE, PROFILE, TARGET};
+use crate::repository::Done;
+
+/// The largest program to publish, bytes.
+const LARGEST: u64 = 25_000_000;
+
+/// Stores the relocations of a static program as bits, which saves a megabyte. The C library of a system may be
+/// too old for it; this program has its own.
+const PACKED: &str = "link-arg=-Wl,-z,pack-relative-relocs";
+
+/// Shells, and the files with their completions.
+const SHELLS: [(&str, &str); 3] = [("bash", "giveway.bash"), ("zsh", "_giveway"), ("fish", "giveway.fish")];
+
+/// Builds the program, and writes its manual pages and completions to the folder `package` beside it.
+pub fn build(release: &Release) -> Done {
+    let build = ["auditable", "rustc", "--locked", "--profile", PROFILE, "--target", TARGET];
+    let link = ["--package", PACKAGE, "--bin", "giveway", "--", "-C", PACKED];
+    release.repository.run(&release.tools.auditable, &[&build[..], &link].concat())?;
+    let program = release.built().join("giveway");
+    check(release, &program)?;
+    let program = program.to_string_lossy();
+    let folder = release.built().join("package");
+    // Pages of commands that exist no more must not stay.
+    let _ = fs::remove_dir_all(&folder);
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(folder.join("completions")).map_err(failed)?;
+    release.repository.output(&program, &["man", &folder.join("man").to_string_lossy()])?;
+    for (shell, file) in SHELLS {
+        let script = release.repository.output(&program, &["completions", shell])?;
+        fs::write(folder.join("completions").join(file), script).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Checks the size of the program, that it is static, that it names its commit, and that it has no path of
+/// this machine.
+fn check(release: &Release, program: &Path) -> Done {
+    let failed = |error: std::io::Error| format!("{}: {error}", program.display());
+    let content = fs::read(program).map_err(failed)?;
+    println!("{}: {:.1} MB", program.display(), content.len() as f64 / 1e6);
+    if content.len() as u64 > LARGEST {
+        return Err(format!("the program has {} bytes, and may have {LARGEST}", content.len()));
+    }
+    let version = release.repository.output(&program.to_string_lossy(), &["--version"])?;
+    print!("{version}");
+    let commit = release.repository.output("git", &["rev-parse", "--short=12", "HEAD"])?;
+    if !version.contains(&format!("(commit {},", commit.trim())) {
+        return Err(format!("{version} does not name the commit {commit}"));
+    }
+    if is_dynamic(&content).ok_or("the program is no ELF file of 64 bits")? {
+        return Err("the program needs an interpreter for shared libraries".to_owned());
+    }
+    let root = release.repository.root.to_string_lossy().into_owned();
+    let home = std::env::home_dir().map(|home| home.to_string_lossy().into_owned() + "/.");
+    for path in [Some(root), home].into_iter().flatten() {
+        if contains(&content, path.as_bytes()) {
+            return Err(format!("the program contains the path {path}"));
+        }
+    }
+    Ok(())
+}
+
+/// True if a program of ELF with 64 bits asks for an interpreter (elf(5), PT_INTERP). `None` if it is another
+/// kind of file.
+fn is_dynamic(program: &[u8]) -> Option<bool> {
+    const INTERPRETER: u32 = 3;
+    let number = |at: usize, bytes: usize| {
+        let field = program.get(at..at.checked_add(bytes)?)?;
+        Some(field.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    if program.get(..5)? != b"\x7fELF\x02" {
+        return None;
+    }
+    let (headers, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    let kinds = (0..count).map(|index| number(usize::try_from(headers + index * size).ok()?, 4));
+    let kinds: Vec<u64> = kinds.collect::<Option<_>>()?;
+    Some(kinds.contains(&u64::from(INTERPRETER)))
+}
+
+fn contains(content: &[u8], part: &[u8]) -> bool {
+    content.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program with one program header of this kind.
+    fn elf(kind: u8) -> Vec<u8> {
+        let mut program = vec![0; 64 + 56];
+        program[..5].copy_from_slice(b"\x7fELF\x02");
+        (program[32], program[54], program[56], program[64]) = (64, 56, 1, kind);
+        program
+    }
+
+    #[test]
+    fn a_program_with_an_interpreter_is_dynamic() {
+        assert_eq!(is_dynamic(&elf(3)), Some(true));
+        assert_eq!(is_dynamic(&elf(1)), Some(false));
+        assert_eq!(is_dynamic(&elf(1)[..70]), Some(false));
+        assert_eq!(is_dynamic(&elf(1)[..66]), None);
+        assert_eq!(is_dynamic(b"#!/bin/sh"), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! The programs that make a release. Missing ones are installed.
+
+use super::platform::TARGET;
+use crate::repository::Repository;
+use crate::tools;
+
+/// Paths of programs that are built from crates, in versions that do not change between two releases of the
+/// same commit.
+pub struct Tools {
+    /// Builds a program that contains the list of its dependencies.
+    pub auditable: String,
+    /// Prints this list in the format CycloneDX.
+    pub cyclonedx: String,
+    /// Builds a Debian package.
+    pub deb: String,
+}
+
+impl Tools {
+    /// Installs what is missing.
+    ///
+    /// # Errors
+    /// What cannot be installed.
+    pub fn set_up(repository: &Repository) -> Result<Tools, String> {
+        // The C library zstd and the allocator are compiled with the headers of musl.
+        let packages: Vec<&str> =
+            [("musl-gcc", "musl-tools"), ("tar", "tar"), ("gzip", "gzip"), ("xz", "xz-utils")]
+                .into_iter()
+                .filter(|(program, _)| !repository.has(program, &["--version"]))
+                .map(|(_, package)| package)
+                .collect();
+        if !packages.is_empty() {
+            tools::install(repository, &packages)?;
+        }
+        tools::standard_library(repository, TARGET)?;
+        // Also fetches the crates, whose folders must exist before their paths are removed from programs.
+        repository.cargo(&["fetch", "--locked", "--quiet"])?;
+        Ok(Tools {
+            auditable: tools::build(repository, "cargo-auditable", "0.7.7", &[])?,
+            cyclonedx: tools::build(repository, "auditable2cdx", "0.1.0", &[])?,
+            deb: tools::build(repository, "cargo-deb", "3.8.0", &[])?,
+        })
+    }
+}
