@@ -1,6 +1,7 @@
 //! Planted cheats: each is a fair queue with one trick, and each is rejected with its reason.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use giveway_judge::{Candidate, Code, Failed, Judgement, Ran, Request, Twist, judge, run_built};
 use giveway_qdisc::{
@@ -31,7 +32,7 @@ enum Trick {
     KnowsCells,
     /// It drops nearly everything, so that nothing waits.
     Blocks,
-    /// It takes random numbers from the address of its memory.
+    /// It takes random numbers that do not come from the seed.
     Guesses,
     /// It sends nothing for the first two seconds of a backlog, so that others go first elsewhere.
     Sleeps,
@@ -46,6 +47,12 @@ const KNOWN: u64 = 1 << 63;
 const HELD: Span = Span::ms(20);
 /// The packets of a test that are counted.
 const COUNTED: u64 = 12_000;
+
+/// Random numbers that differ in each run. The operating system's may be equal by chance.
+fn unseeded() -> Rng {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    Streams::new(RUNS.fetch_add(1, Ordering::Relaxed)).rng()
+}
 
 /// Turns between flows, with a trick.
 struct Queue {
@@ -69,7 +76,7 @@ impl Queue {
         Queue {
             trick,
             rate: context.rate,
-            rng: context.streams.rng(),
+            rng: if trick == Trick::Guesses { unseeded() } else { context.streams.rng() },
             seed_is_known: known.contains(&context.streams.rng().word()),
             count: 0,
             begun: None,
@@ -116,7 +123,7 @@ impl Qdisc<Segment> for Queue {
             Trick::ReadsTheSeed => !self.seed_is_known && self.rng.below(2) == 0,
             Trick::KnowsCells => !self.rate_is_known() && self.rng.below(5) == 0,
             Trick::Blocks => self.rng.below(10) > 0,
-            Trick::Guesses => (&raw const *self as usize >> 6) % 7 == (self.count % 7) as usize,
+            Trick::Guesses => self.rng.below(7) == 0,
             _ => false,
         };
         if is_drop || self.backlog.packets >= 100 {
