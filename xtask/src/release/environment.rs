@@ -58,7 +58,7 @@ fn crates(home: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// What the compiler does with a path: the last prefix that fits.
+    /// The path that the compiler writes: it replaces the last prefix that fits.
     fn shown(path: &str, folders: &[(PathBuf, &str)]) -> String {
         let fits = folders.iter().rev().find_map(|(from, to)| {
             Some(format!("{to}/{}", Path::new(path).strip_prefix(from).ok()?.display()))

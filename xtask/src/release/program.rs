@@ -10,8 +10,8 @@ use crate::repository::Done;
 /// The largest program to publish, bytes.
 const LARGEST: u64 = 25_000_000;
 
-/// Stores the relocations of a static program as bits, which saves a megabyte. The C library of a system may be
-/// too old for it; this program has its own.
+/// Stores the relocations of a static program as bits, which saves a megabyte. The C library of a system may
+/// be too old for it; this program has its own.
 const PACKED: &str = "link-arg=-Wl,-z,pack-relative-relocs";
 
 /// Shells, and the files with their completions.
@@ -53,7 +53,7 @@ fn check(release: &Release, program: &Path) -> Done {
     if !version.contains(&format!("(commit {},", commit.trim())) {
         return Err(format!("{version} does not name the commit {commit}"));
     }
-    if is_dynamic(&content).ok_or("the program is no ELF file of 64 bits")? {
+    if is_dynamic(&content).ok_or("the program is not an ELF file of 64 bits")? {
         return Err("the program needs an interpreter for shared libraries".to_owned());
     }
     let root = release.repository.root.to_string_lossy().into_owned();
