@@ -104,9 +104,29 @@ impl Bridge {
     /// # Errors
     /// The error of the system if a thread cannot be started.
     pub fn start(directions: impl IntoIterator<Item = DirectionSetup>, realtime: bool) -> io::Result<Bridge> {
+        Bridge::start_with(directions, realtime, Shared::default)
+    }
+
+    /// Starts the threads of a bridge that takes over from another process. It ignores frames until
+    /// [`Handle::begin_at`], and sends none until [`Handle::release`].
+    ///
+    /// # Errors
+    /// Those of [`Bridge::start`].
+    pub fn start_waiting(
+        directions: impl IntoIterator<Item = DirectionSetup>,
+        realtime: bool,
+    ) -> io::Result<Bridge> {
+        Bridge::start_with(directions, realtime, Shared::waiting)
+    }
+
+    fn start_with(
+        directions: impl IntoIterator<Item = DirectionSetup>,
+        realtime: bool,
+        shared: fn() -> Shared,
+    ) -> io::Result<Bridge> {
         let mut running = Vec::new();
         for setup in directions {
-            running.push(start(setup, realtime)?);
+            running.push(start(setup, realtime, shared())?);
         }
         Ok(Bridge { directions: running, removed: Vec::new() })
     }
@@ -215,8 +235,8 @@ impl Running {
     }
 }
 
-fn start(setup: DirectionSetup, realtime: bool) -> io::Result<Running> {
-    let shared = Arc::new(Shared::default());
+fn start(setup: DirectionSetup, realtime: bool, shared: Shared) -> io::Result<Running> {
+    let shared = Arc::new(shared);
     shared.heartbeat();
     let DirectionSetup { name, between, mut receiver, mut sender, spare, parts } = setup;
     let (mut spare_receiver, mut spare_sender) = spare;

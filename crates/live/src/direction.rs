@@ -116,6 +116,8 @@ pub struct Core {
     at: Time,
     /// Time of the next call to the port; never, if nothing is queued.
     next_pull: Time,
+    /// True while another process sends: the link is busy.
+    held: bool,
     /// Time since which the discipline returns no packet although it is not empty.
     denied: Option<Time>,
     fragments: fragments::Work,
@@ -172,6 +174,7 @@ impl Core {
             groups,
             at: Time::ZERO,
             next_pull: Time::NEVER,
+            held: false,
             denied: None,
             // The kernel strips a VLAN tag, which is inserted again: 4 bytes.
             pool: Pool::new(parts.buffers, parts.longest_in.max(parts.longest_out) + 4),
@@ -325,7 +328,7 @@ impl Core {
 
     /// Advances the link to `until`: dequeues each packet that the link would have sent by then, at its time.
     pub fn advance(&mut self, until: Time) {
-        while self.next_pull <= until {
+        while self.next_pull <= until && !self.held {
             let then = self.next_pull.max(self.at);
             self.at = then;
             if self.transmitter.is_some() && !self.is_ready(then) {
@@ -361,12 +364,30 @@ impl Core {
         }
     }
 
+    /// Sets whether another process still sends to the outgoing interface. While it does, the link is busy:
+    /// packets wait in the discipline.
+    pub fn hold(&mut self, held: bool, now: Time) {
+        if self.held && !held && self.next_pull != Time::NEVER {
+            // That time is not lost, so it does not count as a stall.
+            self.next_pull = self.next_pull.max(now);
+        }
+        self.held = held;
+    }
+
+    /// True while another process still sends.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
+    }
+
     /// Skips the time of the link that is longer than [`CATCH_UP`] ago (a stall), and checks that the queue
     /// is not stuck. Call this first at each wake-up.
     ///
     /// # Panics
     /// If the discipline is not empty but has returned no packet for [`STUCK`].
     pub fn catch_up(&mut self, now: Time) {
+        if self.held {
+            return;
+        }
         let floor = Time::ZERO + now.since(Time::ZERO).saturating_sub(CATCH_UP);
         if self.next_pull < floor {
             let statistics = &mut self.statistics;
@@ -561,7 +582,7 @@ impl Core {
 
     /// Time of the next departure or transmission if no frame arrives.
     pub fn next(&self) -> Option<Time> {
-        let next_pull = (self.next_pull != Time::NEVER).then_some(self.next_pull);
+        let next_pull = (self.next_pull != Time::NEVER && !self.held).then_some(self.next_pull);
         match (next_pull, self.emulator.next()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),

@@ -7,6 +7,7 @@
 //! [`statistics`] counts. [`bridge`] runs both directions, each in a separate thread, and supervises them;
 //! [`shared`] is the state that these threads share. [`fragments`] joins frames before they are parsed and
 //! cuts them before they are offered, if configured. [`reservations`] is the control plane of reservations.
+//! [`Handle`] has what another process needs to take the interfaces over.
 //!
 //! # Principles
 //! - **The discipline gets the times of the link, not those of the thread.** A thread wakes up late, but a
@@ -45,6 +46,7 @@ pub mod shared;
 pub mod station;
 pub mod statistics;
 pub mod tun;
+mod window;
 
 pub use bridge::{Bridge, DirectionSetup};
 pub use command::{Build, Command};

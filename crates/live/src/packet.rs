@@ -148,6 +148,7 @@ impl PacketReceiver {
             tp_frame_size: frame as u32,
             tp_frame_nr: frames as u32,
         };
+        stamp_at_interface(&fd)?;
         set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let bytes = block * blocks;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -165,6 +166,14 @@ impl PacketReceiver {
         }
         Ok(receiver)
     }
+}
+
+/// Requests the time stamps of the interface instead of those of the ring. So a frame has the same stamp in
+/// all sockets, and the stamp does not include the wait for a processor.
+fn stamp_at_interface(fd: &OwnedFd) -> io::Result<()> {
+    // The first option makes the kernel stamp all frames, and the second one use that stamp in the ring.
+    set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMP, &1)?;
+    set(fd, libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &(libc::SOF_TIMESTAMPING_SOFTWARE as i32))
 }
 
 /// Space that the kernel needs in front of a frame: `tpacket2_hdr`, an address, alignment and a reserve.

@@ -12,7 +12,7 @@ use giveway_qdisc::{Span, Time};
 use giveway_wire::fragment::Taken;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_ns};
 use crate::device::{Arrival, Receiver, Sender};
 use crate::fragments::Joiner;
 use crate::shared::{Interface, PlainCounters, Shared, Stop};
@@ -55,9 +55,17 @@ pub(crate) fn run(
     while shared.stop() == Stop::No {
         let mut counts = PlainCounters::default();
         let now = clock.now();
+        let window = shared.window();
+        let mut accepted = 0;
         receiver.receive(256, &mut |arrival| {
-            forward(&arrival, sender, shared, frames, &mut whole, now, &mut counts);
+            if window.contains(arrival.wall_ns) {
+                accepted += 1;
+                forward(&arrival, sender, shared, frames, &mut whole, now, &mut counts);
+            }
         })?;
+        if accepted == 0 && window.has_ended(wall_ns) {
+            shared.set_drained();
+        }
         shared.count_plain(&counts);
         if now.since(checked) >= CHECK_REMOVED {
             checked = now;

@@ -11,6 +11,7 @@ use giveway_watch::Status;
 use crate::clock::monotonic_ns;
 use crate::command::Command;
 use crate::emulation::LinkEmulation;
+use crate::window::{View, Window};
 
 /// Limit on pending commands from [`Handle::try_send`].
 const MAX_PENDING: usize = 4096;
@@ -73,6 +74,8 @@ pub struct Shared {
     removed: [AtomicBool; 2],
     /// The fields of [`PlainCounters`], in order.
     plain: [AtomicU64; 4],
+    /// The frames that are forwarded.
+    window: Window,
 }
 
 /// Locks a mutex, also after another thread has panicked: no thread leaves the data inconsistent.
@@ -81,6 +84,21 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
+    /// The state of a direction that ignores frames, and may not send, until it takes over.
+    pub(crate) fn waiting() -> Shared {
+        Shared { window: Window::closed(), ..Shared::default() }
+    }
+
+    /// The frames that are forwarded.
+    pub(crate) fn window(&self) -> View {
+        self.window.view()
+    }
+
+    /// Records that the window has ended, and that all its frames have left.
+    pub(crate) fn set_drained(&self) {
+        self.window.set_drained();
+    }
+
     /// The current request to stop the direction.
     pub fn stop(&self) -> Stop {
         match self.stop.load(Ordering::Relaxed) {
@@ -263,6 +281,29 @@ impl Handle {
         let mut status = self.0.snapshot();
         self.0.add_plain(&mut status);
         status
+    }
+
+    /// Forwards frames with time stamps from `wall_ns` on, in nanoseconds since 1970, after
+    /// [`Bridge::start_waiting`](crate::Bridge::start_waiting). They stay in the queue until
+    /// [`Handle::release`].
+    pub fn begin_at(&self, wall_ns: u64) {
+        self.0.window.begin_at(wall_ns);
+    }
+
+    /// Sends from now on: the process that forwarded before has sent its queue.
+    pub fn release(&self) {
+        self.0.window.release();
+    }
+
+    /// Ignores frames with time stamps from `wall_ns` on, in nanoseconds since 1970, because another process
+    /// forwards them. `None` forwards all again.
+    pub fn end_at(&self, wall_ns: Option<u64>) {
+        self.0.window.end_at(wall_ns);
+    }
+
+    /// True if all frames before the end of [`Handle::end_at`] have left.
+    pub fn is_drained(&self) -> bool {
+        self.0.window.is_drained()
     }
 
     /// Makes the direction fail on purpose: from then on it forwards plainly.

@@ -13,6 +13,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
+use crate::clock::wall_ns;
 use crate::device::{BATCH, Receiver, Sender};
 use crate::direction::Core;
 use crate::shared::{Interface, Shared, Stop};
@@ -47,14 +48,24 @@ pub fn run(
                 core.apply(command);
             }
         }
+        let window = shared.window();
+        core.hold(window.held, now);
         core.catch_up(now);
-        let mut received = 0;
+        let (mut received, mut accepted) = (0, 0);
         if drain_end.is_none() {
-            received = receiver.receive(4 * BATCH, &mut |arrival| core.arrive(&arrival, now))?;
+            received = receiver.receive(4 * BATCH, &mut |arrival| {
+                if window.contains(arrival.wall_ns) {
+                    accepted += 1;
+                    core.arrive(&arrival, now);
+                }
+            })?;
             core.statistics().receives += u64::from(received > 0);
         }
         core.advance(now);
         let out_full = !core.flush(now, sender) && core.next().is_some_and(|next| next <= now);
+        if accepted == 0 && core.backlog() == 0 && window.has_ended(wall_ns) {
+            shared.set_drained();
+        }
         match shared.stop() {
             Stop::No => {}
             Stop::Drain if core.backlog() > 0 && drain_end.is_none_or(|end| now < end) => {
@@ -100,7 +111,7 @@ fn wait(
     shared: &Arc<Shared>,
 ) {
     let next = core.next();
-    if core.busy(now) && !out_full {
+    if core.is_held() || core.busy(now) && !out_full {
         // Arrivals can stay in the ring: they have time stamps, and nothing can leave before the link is
         // free.
         let until = next.unwrap_or(now + SLEEP_MOST).max(now + SLEEP_LEAST).min(now + SLEEP_MOST);
