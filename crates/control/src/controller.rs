@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::building::builder;
 use crate::config::{BridgeConfig, Direction, LinkLimits, UNLIMITED};
 use crate::error::ControlError;
+use crate::handover::{HandOver, HandOverRequest};
 use crate::protocol::ControlApi;
 use crate::reservations;
 use crate::snapshots::snapshot;
@@ -33,6 +34,7 @@ pub struct Controller {
     /// Client of the reservation service, if there is one.
     reservation_client: Option<ReservationClient>,
     stopped: AtomicBool,
+    hand_over: HandOver,
     /// Problems that were reported, for each direction: long frames, a full ring, unfragmented frames.
     reported_problems: Mutex<[[bool; 3]; 2]>,
 }
@@ -57,6 +59,7 @@ impl Controller {
             tracer,
             reservation_client,
             stopped: AtomicBool::new(false),
+            hand_over: HandOver::default(),
             reported_problems: Mutex::default(),
         }
     }
@@ -103,6 +106,11 @@ impl Controller {
     /// True once a client has requested a stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// True once another process has taken the bridge over. Must be called several times a second.
+    pub fn is_handed_over(&self) -> bool {
+        self.hand_over.tick(&self.handles)
     }
 
     /// Applies the settings that differ, and returns a message with them.
@@ -267,6 +275,10 @@ impl ControlApi for Controller {
             new.set(name, value, None)?;
             Ok(new)
         })
+    }
+
+    fn hand_over(&self, request: HandOverRequest) -> Result<String, ControlError> {
+        self.hand_over.request(request, &self.handles)
     }
 
     fn stop(&self) {

@@ -59,22 +59,25 @@ impl Changed {
         )
     }
 
-    /// Writes the state file, and returns its path.
+    /// The state file of an interface, which a running bridge has written; `None` if there is none.
+    pub fn read(number: u32) -> Option<Changed> {
+        Changed::parse(&fs::read_to_string(place(number).ok()?).ok()?).ok()
+    }
+
+    /// Writes the state file with a temporary name. Returns this name and the final one, which the caller
+    /// gives it: so no other process reads half a file.
     ///
     /// # Errors
     /// The error of the system, with the path.
-    pub fn remember(&self) -> Result<PathBuf, ControlError> {
+    pub fn remember(&self) -> Result<(PathBuf, PathBuf), ControlError> {
         let file_error =
             |path: &Path, error: io::Error| ControlError::File { path: path.to_owned(), cause: error.into() };
         let path = place(self.number).map_err(|error| file_error(Path::new("/proc/self/ns/net"), error))?;
         let system_error = |error| file_error(&path, error);
         fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(system_error)?;
-        // Written beside and renamed, so that no other process reads half a file.
         let partial = path.with_extension("partial");
-        fs::write(&partial, self.to_text())
-            .and_then(|()| fs::rename(&partial, &path))
-            .map_err(system_error)?;
-        Ok(path)
+        fs::write(&partial, self.to_text()).map_err(system_error)?;
+        Ok((partial, path))
     }
 }
 

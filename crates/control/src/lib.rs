@@ -8,6 +8,7 @@
 //! - [`server`]: serves several clients of either socket at once, each with a deadline.
 //! - [`lock`]: a lock for each interface, because it can have only one bridge. [`leftovers`]: files with the
 //!   changes of the machine that a killed bridge could not undo.
+//! - [`handover`]: hands a running bridge over to another process.
 //!
 //! Parsers are functions without input or output, so that they can be fuzzed: [`protocol::Command::parse`],
 //! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`]. This crate has no command line and
@@ -19,6 +20,7 @@ pub mod building;
 pub mod config;
 mod controller;
 mod error;
+pub mod handover;
 pub mod http;
 pub mod leftovers;
 mod link;

@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use giveway_live::clock::monotonic_ns;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials,
+    AddressFamily, SockFlag, SockType, UnixAddr, UnixCredentials, connect, getsockopt, socket,
+    sockopt::PeerCredentials,
 };
 
 use crate::error::ControlError;
 
 /// The locks of this process. Dropping them frees the interfaces.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct InterfaceLocks(Vec<UnixListener>);
 
 /// The process that has the lock of an interface.
@@ -95,18 +96,39 @@ fn address(interface: u32) -> Vec<u8> {
     format!("giveway-live-{interface}").into_bytes()
 }
 
-/// The process that listens at an address, from the kernel.
+/// The process that has the lock of an interface; `None` if the lock is free.
+pub fn holder_of(interface: &str) -> Option<Holder> {
+    let address = address(nix::net::if_::if_nametoindex(interface).ok()?);
+    Some(holder(&address)).filter(|holder| holder.user.is_some())
+}
+
+/// The process that listens at a socket of the file system; `None` if it is in another PID namespace.
+///
+/// # Errors
+/// The error of the system if no process listens there.
+pub fn process_at(path: &Path) -> io::Result<Option<u32>> {
+    Ok(process_of(&credentials(&UnixAddr::new(path)?)?))
+}
+
+/// The credentials of the process that listens at an address, from the kernel.
+fn credentials(address: &UnixAddr) -> nix::Result<UnixCredentials> {
+    // Without blocking: the queue of the process may be full.
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let client = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    connect(client.as_raw_fd(), address)?;
+    getsockopt(&client, PeerCredentials)
+}
+
+/// The number of a process; `None` for a process of another PID namespace.
+fn process_of(peer: &UnixCredentials) -> Option<u32> {
+    u32::try_from(peer.pid()).ok().filter(|process| *process > 0)
+}
+
+/// The process that listens at an abstract address.
 fn holder(address: &[u8]) -> Holder {
-    let ask = || {
-        // Without blocking: the queue of the holder may be full.
-        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-        let client = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-        connect(client.as_raw_fd(), &UnixAddr::new_abstract(address)?)?;
-        getsockopt(&client, PeerCredentials)
-    };
-    let Ok(peer) = ask() else { return Holder::default() };
-    // 0 is a process of another PID namespace.
-    let process = u32::try_from(peer.pid()).ok().filter(|process| *process > 0);
+    let peer = UnixAddr::new_abstract(address).and_then(|address| credentials(&address));
+    let Ok(peer) = peer else { return Holder::default() };
+    let process = process_of(&peer);
     let command = process.and_then(|process| std::fs::read(format!("/proc/{process}/cmdline")).ok());
     let words = |bytes: Vec<u8>| {
         let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());

@@ -6,6 +6,7 @@ use giveway_watch::{Snapshot, json};
 
 use crate::config::NAMES;
 use crate::error::ControlError;
+use crate::handover::HandOverRequest;
 
 /// The longest line that a client may send, in bytes, without its line feed.
 pub const LONGEST_LINE: usize = 4096;
@@ -24,6 +25,8 @@ pub enum Command {
         /// New value, as the client wrote it.
         value: String,
     },
+    /// Hands the bridge over to another process.
+    HandOver(HandOverRequest),
     /// Sends the backlog and ends the bridge.
     Stop,
 }
@@ -45,6 +48,14 @@ pub trait ControlApi: Send + Sync + 'static {
     /// # Errors
     /// If the setting or its value is not valid. Nothing is changed then.
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError>;
+    /// Carries out a request of a process that takes the bridge over, and returns the state of the hand-over.
+    ///
+    /// # Errors
+    /// If the request does not fit the state, or the bridge cannot be handed over.
+    fn hand_over(&self, request: HandOverRequest) -> Result<String, ControlError> {
+        let _ = request;
+        Err(ControlError::unavailable("this bridge cannot be handed over"))
+    }
     /// Requests that the bridge sends its backlog and ends.
     fn stop(&self);
 }
@@ -60,6 +71,7 @@ impl Command {
             ("show", "") => Ok(Command::Show),
             ("reservations", "") => Ok(Command::Reservations),
             ("stop", "") => Ok(Command::Stop),
+            ("hand-over", rest) => Ok(Command::HandOver(HandOverRequest::parse(rest)?)),
             ("set", rest) => {
                 let (name, value) = rest.trim().split_once(' ').ok_or_else(|| {
                     let names = NAMES.join(", ");
@@ -85,6 +97,7 @@ impl Command {
             Command::Show => Ok(json::render(&api.snapshots()?).to_string()),
             Command::Reservations => api.reservations(),
             Command::Set { name, value } => api.set(name, value),
+            Command::HandOver(request) => api.hand_over(*request),
             Command::Stop => {
                 api.stop();
                 Ok("ends".to_owned())
@@ -144,6 +157,8 @@ mod tests {
         assert_eq!(answered(b"set rate  8mbit \n"), "ok rate is 8mbit\n");
         assert_eq!(answered(b"set qdisc fifo limit 10p\n"), "ok qdisc is fifo limit 10p\n");
         assert!(answered(b"set rate\n").starts_with("error set needs a name and a value"));
+        assert_eq!(answered(b"hand-over state\n"), "error this bridge cannot be handed over\n");
+        assert!(answered(b"hand-over\n").starts_with("error hand-over needs at NS"));
         assert!(answered(b"halt\x1b[2J\n").starts_with("error unknown command \"halt\\u{1b}[2J\""));
         assert!(answered(b"").starts_with("error unknown command"));
         assert_eq!(answered(b"\xff\n"), "error the line is not UTF-8\n");

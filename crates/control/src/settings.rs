@@ -1,4 +1,7 @@
 //! The settings file: TOML, `name = "value"`, with the names of the flags.
+//!
+//! It may have every flag of the program, so that one file describes a bridge. This crate knows those that
+//! can change while the bridge runs ([`config::NAMES`]); [`split`] separates the others.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -18,20 +21,31 @@ const LONGEST: u64 = 64 << 10;
 /// Parses the text of a settings file.
 ///
 /// # Errors
-/// If the text is not TOML, or a value is neither a text, a boolean nor a table.
+/// If the text is not TOML, or a value is neither a text, a boolean nor a table. Other flags than settings
+/// may be whole numbers.
 pub fn parse(text: &str) -> Result<Vec<Setting>, ControlError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| ControlError::invalid(error))?;
-    let value = |(name, value)| match value {
+    let value = |(name, value): (String, toml::Value)| match value {
         toml::Value::String(text) => Ok((name, text)),
         // In one line, as a flag has it.
         table @ toml::Value::Table(_) => Ok((name, table.to_string())),
         toml::Value::Boolean(wanted) => Ok((name, if wanted { "yes" } else { "no" }.to_owned())),
+        toml::Value::Integer(number) if !is_setting(&name) => Ok((name, number.to_string())),
         other => Err(ControlError::invalid(format!(
             "{name} is {}: write it in quotation marks, with its unit, as in rate = \"20 Mbit/s\"",
             other.type_str()
         ))),
     };
     table.into_iter().map(value).collect()
+}
+
+/// The settings of a file, and its other flags.
+pub fn split(filed: &[Setting]) -> (Vec<Setting>, Vec<Setting>) {
+    filed.iter().cloned().partition(|(name, _)| is_setting(name))
+}
+
+fn is_setting(name: &str) -> bool {
+    config::NAMES.contains(&&*config::canonical(name))
 }
 
 /// Applies the settings of a file and then those of flags to the defaults. A discipline that is set for the
@@ -194,6 +208,16 @@ mod tests {
         fs::write(&path, "rate = 5\n").unwrap();
         let error = file.read_again().unwrap_err().to_string();
         assert!(error.contains("live.toml: rate is integer: write it in quotation marks"), "{error}");
+    }
+
+    #[test]
+    fn other_flags_are_separated_from_settings() {
+        let filed =
+            parse("in = \"eth0\"\nrate_back = \"5mbit\"\nring = 8192\nfix-offloads = true\n").unwrap();
+        let (settings, flags) = split(&filed);
+        assert_eq!(settings, [("rate_back".to_owned(), "5mbit".to_owned())]);
+        let flags: Vec<_> = flags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(flags, [("fix-offloads", "yes"), ("in", "eth0"), ("ring", "8192")]);
     }
 
     /// A trace is relative to the folder of the settings file, and is not read again when the file is.

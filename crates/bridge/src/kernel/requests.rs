@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use giveway_control::handover::HandOverRequest;
 use giveway_control::{ControlApi, ControlError};
 use giveway_watch::Snapshot;
 
@@ -63,6 +64,13 @@ impl ControlApi for RequestSender {
 
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError> {
         self.ask(|to| Request::Set(name.to_owned(), value.to_owned(), to))?
+    }
+
+    fn hand_over(&self, _: HandOverRequest) -> Result<String, ControlError> {
+        Err(ControlError::unavailable(
+            "the disciplines of this bridge are in the kernel, which forwards on without a program: kill -9 it, and start the other \
+             one",
+        ))
     }
 
     fn stop(&self) {
