@@ -182,7 +182,14 @@ fn run_command(arguments: &[OsString]) -> u8 {
         return exit_code(Outcome::Done);
     }
     let mut program = help::arranged(Giveway::command());
-    let words = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned());
+    let expanded = match live::expand(arguments) {
+        Ok(expanded) => expanded,
+        Err(error) => {
+            show::error(&error);
+            return exit_code(Outcome::Wrong);
+        }
+    };
+    let words = std::iter::once(OsString::from("giveway")).chain(expanded);
     let parsed = program.try_get_matches_from_mut(words);
     let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
     let command = parsed.unwrap_or_else(|error| error.format(&mut program).exit()).command;

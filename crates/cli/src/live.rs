@@ -2,14 +2,19 @@
 //! direction.
 
 mod args;
+mod background;
+mod claim;
 mod error;
+mod filed;
 mod in_kernel;
 mod messages;
+mod notify;
 mod preparing;
 mod reserving;
 mod serving;
 mod signals;
 mod socket;
+mod take_over;
 mod view;
 
 use std::io::{self, IsTerminal, Write};
@@ -42,7 +47,9 @@ use crate::{Outcome, provenance, show, terminal};
 
 pub use args::Args;
 pub use error::BridgeError;
+pub use filed::expand;
 use messages::{announce_ready, remark};
+use notify::Manager;
 use preparing::Prepared;
 use signals::Signals;
 pub use socket::{Args as ControlArgs, control};
@@ -59,11 +66,14 @@ const PATIENCE_WHEN_REMOVED: Span = Span::s(2);
 /// # Errors
 /// If the bridge cannot start, or the standard output cannot be written.
 pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
+    if args.background {
+        return if args.tui { Err(background::without_terminal().into()) } else { background::start() };
+    }
     may_write_files(args)?;
     let flags = args.settings();
     let settings = args.settings.as_deref().map(SettingsFile::open).transpose();
     let (file, filed) = settings.map_err(BridgeError::from)?.unzip();
-    let filed = filed.unwrap_or_default();
+    let (filed, fixed) = settings::split(&filed.unwrap_or_default());
     if let Some(requests) = in_kernel::requests(args, &filed, &flags)? {
         return in_kernel::live(args, requests, out);
     }
@@ -80,7 +90,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         let message = "--tui needs a terminal, but the standard output is not a terminal";
         return Err(BridgeError::Usage(message.to_owned()).into());
     }
-    bridge(args, config, Reload { file, flags }, out)
+    bridge(args, config, Reload { file, flags, fixed }, out)
 }
 
 /// Runs a bridge in this program, from the checks of the interfaces to the final statistics.
@@ -90,6 +100,7 @@ fn bridge(
     reload: Reload,
     out: &mut dyn Write,
 ) -> Result<Outcome, CliError> {
+    let mut manager = Manager::connect();
     let reserving = args.reserving.settings(&config)?;
     let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
     if let (Some(_), Some(name)) = (&reserving, tun) {
@@ -103,7 +114,9 @@ fn bridge(
     let limits = LinkLimits { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
     config.within(&limits).map_err(|error| BridgeError::Control(ControlError::Flag(error.into())))?;
     let signals = Signals::listen()?;
-    let metrics = args.metrics.map(serving::listen).transpose()?;
+    // A predecessor still listens at this address.
+    let early = args.metrics.filter(|_| prepared.predecessor.is_none());
+    let mut metrics = early.map(serving::listen).transpose()?;
     let every = Duration::from_nanos(args.record_every.as_ps() / 1000);
     let prepare = |dir| Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
     let (recording, folder) =
@@ -115,6 +128,9 @@ fn bridge(
     let identity = user.as_ref().map(|(identity, _)| *identity);
     confine(args, identity, folder);
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
+    if prepared.predecessor.is_some() {
+        take_over::separate([("--pcap", args.pcap.as_deref()), ("--trace", args.trace.as_deref())])?;
+    }
     let trace = args.trace.as_deref().map(|file| Trace::begin(file, identity, &messages()));
     let mut outputs = Outputs {
         recording,
@@ -134,24 +150,46 @@ fn bridge(
     };
     let streams = Streams::new(args.seed);
     let parts = parts(args, &config, &limits, &streams, tracer.as_ref(), flows, &mut outputs);
-    let bridge = Bridge::start(DirectionSetup::both(a, b, parts), !args.no_realtime);
-    let bridge = bridge.map_err(BridgeError::Start)?;
+    let directions = DirectionSetup::both(a, b, parts);
+    let started = match &prepared.predecessor {
+        Some(_) => Bridge::start_waiting(directions, !args.no_realtime),
+        None => Bridge::start(directions, !args.no_realtime),
+    };
+    let mut bridge = started.map_err(BridgeError::Start)?;
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
     if let Some(service) = service {
         service.run(bridge.handles()).map_err(BridgeError::flag("--reserve"))?;
     }
     let controller =
         Arc::new(Controller::new(bridge.handles(), names, config, limits, streams, tracer, client));
+    if let Some(predecessor) = &prepared.predecessor {
+        predecessor.hand_over(&mut bridge)?;
+        remark(args, "took over; the earlier process ends");
+        announce_ready(args);
+        // The service manager must know this process before the earlier one ends.
+        manager.take_over(background::wait_for_parent);
+        prepared.succeed(args, || {
+            manager.tick();
+            bridge.watch().iter().for_each(|text| show::warning(text));
+            !signals.end()
+        });
+        // Frames pass already, so a problem does not end this process.
+        metrics = args.metrics.and_then(|at| serving::listen(at).map_err(|error| show::error(&error)).ok());
+    }
     serving::start(prepared.listener.take(), metrics, &controller);
     if let Some(recording) = &mut outputs.recording {
         let started = recording.start(&controller, &messages(), provenance::now);
         started.map_err(BridgeError::flag("--record"))?;
     }
     announce(args, &controller, &memory);
-    // The file may be in a folder of root, so it is written before privileges are dropped.
-    announce_ready(args);
+    manager.ready(&controller.describe().join("; "));
+    if args.take_over.is_none() {
+        // The file may be in a folder of root, so it is written before privileges are dropped.
+        announce_ready(args);
+    }
     settle(args, user.as_ref(), reload.file.as_ref());
-    let ended = watch(args, bridge, &controller, &signals, reload, &prepared, out)?;
+    let supervision = Supervision { signals, reload, manager };
+    let ended = watch(args, bridge, &controller, supervision, &prepared, out)?;
     let outcome = finish(args, ended, &controller, outputs, out);
     // Removes the control socket and restores offloads before this process ends.
     drop(prepared);
@@ -217,7 +255,7 @@ fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
 fn settle(args: &Args, user: Option<&(Identity, String)>, file: Option<&SettingsFile>) {
     match (privilege::settle(Role::Watch), user) {
         (Err(error), _) => {
-            show::message(&format!("not all privileges could be dropped: {}", chain(&error)));
+            show::warning(&format!("not all privileges could be dropped: {}", chain(&error)));
         }
         (Ok(()), Some((_, name))) => remark(args, &format!("runs as {name}, without privileges")),
         (Ok(()), None) => {}
@@ -310,8 +348,7 @@ fn watch(
     args: &Args,
     mut bridge: Bridge,
     controller: &Arc<Controller>,
-    signals: &Signals,
-    mut reload: Reload,
+    Supervision { signals, mut reload, mut manager }: Supervision,
     prepared: &Prepared,
     out: &mut dyn Write,
 ) -> io::Result<(Vec<giveway_live::bridge::Ended>, bool)> {
@@ -321,12 +358,13 @@ fn watch(
     loop {
         pause(Duration::from_millis(50));
         prepared.tick();
+        manager.tick();
         if let Some(view) = &mut view {
             view.update(controller, out)?;
         }
-        bridge.watch().iter().for_each(|text| show::message(text));
+        bridge.watch().iter().for_each(|text| show::warning(text));
         if !args.quiet {
-            controller.problems().iter().for_each(|text| show::message(text));
+            controller.problems().iter().for_each(|text| show::warning(text));
         }
         if signals.reload() {
             let known = controller.config().clone();
@@ -337,10 +375,15 @@ fn watch(
             patience = PATIENCE_WHEN_REMOVED;
             break;
         }
+        if controller.is_handed_over() {
+            remark(args, "another giveway live has taken over");
+            break;
+        }
         if signals.end() || controller.is_stopped() || end.is_some_and(|end| monotonic_ns() >= end) {
             break;
         }
     }
+    manager.stopping();
     let whole = bridge.is_whole();
     let ended = bridge.stop(patience);
     if let Some(view) = view {
@@ -349,10 +392,20 @@ fn watch(
     Ok((ended, whole))
 }
 
+/// The ways in which a user or a service manager controls the program.
+struct Supervision {
+    signals: Signals,
+    reload: Reload,
+    manager: Manager,
+}
+
 /// The settings that SIGHUP applies again: the file, and the flags that take precedence.
 struct Reload {
     file: Option<SettingsFile>,
+    /// The settings among the flags.
     flags: Vec<Setting>,
+    /// The flags of the file that cannot change while the bridge runs.
+    fixed: Vec<Setting>,
 }
 
 impl Reload {
@@ -360,7 +413,14 @@ impl Reload {
     fn config(&mut self, known: &BridgeConfig) -> Result<BridgeConfig, ControlError> {
         let none = || ControlError::unavailable("SIGHUP: there is no --settings file to read again");
         let file = self.file.as_mut().ok_or_else(none)?;
-        let filed = file.read_again()?;
+        let (filed, fixed) = settings::split(&file.read_again()?);
+        if let Some((name, _)) =
+            fixed.iter().chain(&self.fixed).find(|flag| !(fixed.contains(flag) && self.fixed.contains(flag)))
+        {
+            let message =
+                format!("{name} cannot change while the bridge runs: start it again, or use --take-over");
+            return Err(ControlError::File { path: file.path().to_owned(), cause: message.into() });
+        }
         settings::resolve(file.path(), &filed, &self.flags, Some(known))
     }
 }

@@ -2,7 +2,11 @@
 
 use std::cell::RefCell;
 use std::error::Error;
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin as At, Renderer, Snippet};
 use giveway_runner::chain;
@@ -47,14 +51,51 @@ pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic], most: Most) {
     print(&text);
 }
 
+/// Importance of a message in the journal of a service manager: a level of syslog(3), as in sd-daemon(3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Importance {
+    Error = 3,
+    Warning = 4,
+    Information = 6,
+}
+
 /// Shows a message in a line that begins with the name of the program.
 pub fn message(text: &str) {
-    print(&format!("giveway: {text}\n"));
+    line(Importance::Information, text);
+}
+
+/// Shows a message about a problem that the program survives.
+pub fn warning(text: &str) {
+    line(Importance::Warning, text);
+}
+
+/// Shows a message in a line. The journal of the service manager gets its importance.
+fn line(importance: Importance, text: &str) {
+    if !is_journal() {
+        return print(&format!("giveway: {text}\n"));
+    }
+    let lines = text.lines().map(|line| format!("<{}>{line}\n", importance as u8));
+    print(&lines.collect::<String>());
+}
+
+/// True if the standard error is a connection to the journal, systemd.exec(5): `JOURNAL_STREAM` then has its
+/// device and inode.
+fn is_journal() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
+        let number = |text: &str| text.parse::<u64>().ok();
+        let named =
+            stream.split_once(':').and_then(|(device, inode)| Some((number(device)?, number(inode)?)));
+        let own = std::io::stderr().as_fd().try_clone_to_owned().map(File::from);
+        let own = own.and_then(|own| own.metadata()).ok().map(|of| (of.dev(), of.ino()));
+        named.is_some() && named == own
+    })
 }
 
 /// Shows an error with its causes in a line.
 pub fn error(error: &dyn Error) {
-    message(&chain(error));
+    line(Importance::Error, &chain(error));
 }
 
 /// Draws the lines around a mistake as compilers do.

@@ -14,6 +14,8 @@ mod live;
 mod live_fragments;
 mod live_privileges;
 mod live_replay;
+mod live_settings;
+mod live_take_over;
 mod manual;
 mod messages;
 mod pages;

@@ -11,18 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::bed::{Bed, Host, frame, nap};
-use crate::running::{GIVEWAY, Live, giveway};
-
-/// Waits until the condition holds, at most a minute, because the machine may be busy.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..600 {
-        if holds() {
-            return;
-        }
-        nap(Duration::from_millis(100));
-    }
-    panic!("not within a minute: {what}");
-}
+use crate::running::{GIVEWAY, Live, features, giveway, has_ethtool, until};
 
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("there is room");
@@ -322,14 +311,6 @@ fn on_a_full_disk_frames_pass_and_written_data_stay() {
     assert_eq!(code, Some(0), "{errors}");
 }
 
-/// The features of an interface that are on, as ethtool lists them.
-fn features(interface: &str) -> Vec<String> {
-    let shown = Command::new("ethtool").args(["-k", interface]).output().expect("it is installed");
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let on = shown.lines().filter(|line| line.contains(": on")).map(|line| line.trim().to_owned());
-    on.collect()
-}
-
 /// The processes whose parent is this one.
 fn children(process: u32) -> Vec<String> {
     let is_child = |of: &fs::DirEntry| {
@@ -340,11 +321,6 @@ fn children(process: u32) -> Vec<String> {
     };
     let all = fs::read_dir("/proc").expect("it is there").flatten().filter(is_child);
     all.map(|of| of.file_name().to_string_lossy().into_owned()).collect()
-}
-
-fn has_ethtool() -> bool {
-    let there = Command::new("ethtool").arg("--version").stdout(Stdio::null()).status();
-    there.is_ok_and(|done| done.success())
 }
 
 #[test]

@@ -27,7 +27,7 @@ const SYSTEM: &str = "System";
 /// program drops all privileges and becomes another user. After an internal failure it forwards frames
 /// without shaper and discipline.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct Args {
     /// Interface on one side, as in `ip link`; tun:NAME creates a TUN interface with this name
     #[arg(long = "in", value_name = "IF")]
@@ -111,8 +111,9 @@ pub struct Args {
     /// Reassemble fragments that enter at --out [default: no]
     #[arg(long, help_heading = FRAGMENTATION, alias = "reassemble-back", num_args = 0..=1, default_missing_value = "yes", require_equals = true, value_name = "YES/NO")]
     pub(super) reassemble_reverse: Option<String>,
-    /// TOML file with rates, disciplines, link emulation and fragmentation, as in rate = "20mbit",
-    /// qdisc-reverse = "fifo". Flags take precedence. SIGHUP reads it again
+    /// TOML file with any of these flags, as in in = "eth0", rate = "20mbit", fix-offloads = true. Flags of
+    /// the command line take precedence. SIGHUP reads rates, disciplines, link emulation and fragmentation
+    /// again
     #[arg(long, value_name = "FILE")]
     pub(super) settings: Option<PathBuf>,
     /// Bytes on the link for each frame in addition to its IP packet (tc's overhead); an Ethernet header has
@@ -152,6 +153,13 @@ pub struct Args {
     /// Listen on this Unix socket for `giveway control`
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
+    /// Return once frames pass, and leave the bridge running
+    #[arg(long, help_heading = SYSTEM)]
+    pub(super) background: bool,
+    /// Take the interfaces over from the running `giveway live` with this control socket, which forwards
+    /// until this one does: for another version, or for other flags. No frame is lost or sent twice
+    #[arg(long, value_name = "SOCKET")]
+    pub(super) take_over: Option<PathBuf>,
     /// Record the tables of a simulation, one folder for each direction: DIR/forward (--in to --out) and
     /// DIR/reverse
     #[arg(long, help_heading = OBSERVATION, value_name = "DIR")]
@@ -214,6 +222,8 @@ Examples:
   sudo giveway live --in eth0 --out eth1 --rate '{ steps = [[\"0s\", \"50mbit\"], [\"10s\", \"1mbit\"]] }'
   sudo giveway live --in eth0 --out eth1 --rate 1mbit --fragment 500 --reassemble-reverse
   sudo giveway live --in eth0 --out eth1 --rate 20mbit --qdisc \"bpf:efd limit 300p\"
+  sudo giveway live --settings /etc/giveway/home.toml
+  sudo giveway live --settings /etc/giveway/home.toml --take-over /run/giveway.sock --background
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
   sudo giveway control /run/giveway.sock set rate 8mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway reserve --help

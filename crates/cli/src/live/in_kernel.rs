@@ -126,6 +126,13 @@ fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
             "{flag}: with disciplines in the kernel, this program sees no packets: {instead}, {INSTEAD}"
         ));
     }
+    if args.take_over.is_some() {
+        return Err(
+            "--take-over: the kernel forwards on without this program: end the running one with kill -9, and start this \
+             one without --take-over"
+                .to_owned(),
+        );
+    }
     if args.mpu != 0 {
         return Err(format!(
             "--mpu: disciplines in the kernel have no minimum packet size: leave it out, {INSTEAD}"

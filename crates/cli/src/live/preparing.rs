@@ -1,10 +1,7 @@
 //! Preparations that need privileges, before the interfaces are opened: the user of the process, locks of the
 //! interfaces, changes that an earlier bridge left, the control socket, offloads, and the cleanup process.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
 
 use giveway_control::leftovers::{self, Changed};
 use giveway_control::lock::{self, InterfaceLocks};
@@ -15,9 +12,11 @@ use nix::net::if_::if_nametoindex;
 use nix::unistd::{Uid, User, geteuid};
 
 use super::args::Args;
+use super::claim::{Claim, Owner};
 use super::error::BridgeError;
 use super::messages::remark;
 use super::socket;
+use super::take_over::{self, Predecessor};
 use crate::show;
 
 /// Resources that last as long as the bridge.
@@ -27,12 +26,32 @@ pub struct Prepared {
     /// Dropped before the locks, so that no other bridge starts before the cleanup.
     _cleanup: Option<Cleanup>,
     locks: InterfaceLocks,
+    /// The bridge from which this process takes over, until it has done so.
+    pub predecessor: Option<Predecessor>,
+    /// The control socket.
+    socket: Option<Claim>,
+    /// The files that list the changes of the interfaces.
+    states: Vec<Claim>,
 }
 
 impl Prepared {
     /// Closes connections to the locks of the interfaces. Must be called regularly while the bridge runs.
     pub fn tick(&self) {
         self.locks.forget_clients();
+    }
+
+    /// Ends the predecessor, takes the locks of the interfaces once it has ended, and gives the control
+    /// socket its name. `meanwhile` is called several times a second, and returns false to give up.
+    pub fn succeed(&mut self, args: &Args, meanwhile: impl FnMut() -> bool) {
+        let Some(predecessor) = self.predecessor.take() else { return };
+        // From now on this process restores the interfaces.
+        claim(&self.states);
+        predecessor.end();
+        match take_over::succeed(&real(args), meanwhile) {
+            Ok(locks) => self.locks = locks,
+            Err(error) => show::error(&error),
+        }
+        claim(&self.socket);
     }
 }
 
@@ -78,56 +97,65 @@ pub fn user(args: &Args) -> Result<Option<(Identity, String)>, BridgeError> {
 /// # Errors
 /// If a lock, the control socket or the cleanup process is not available, or offloads cannot be read.
 pub fn prepare(args: &Args) -> Result<Option<Prepared>, BridgeError> {
-    let ends = [args.inside.as_str(), args.outside.as_str()];
-    let real: Vec<&str> = ends.into_iter().filter(|name| !name.starts_with("tun:")).collect();
     if report_findings(args, true) {
         return Ok(None);
     }
-    let prepared = acquire(args, &real)?;
+    let prepared = acquire(args, &real(args))?;
     report_findings(args, false);
     Ok(Some(prepared))
 }
 
+/// Gives files their names.
+fn claim<'a>(files: impl IntoIterator<Item = &'a Claim>) {
+    for file in files {
+        if let Err(error) = file.claim() {
+            show::message(&format!("{}: {error}", file.path().display()));
+        }
+    }
+}
+
+/// The interfaces that exist already. `tun:NAME` is created later.
+fn real(args: &Args) -> Vec<&str> {
+    let ends = [args.inside.as_str(), args.outside.as_str()];
+    ends.into_iter().filter(|name| !name.starts_with("tun:")).collect()
+}
+
+/// The changes of an interface, and the file that lists them.
+#[derive(Clone)]
+struct Change {
+    changed: Changed,
+    /// The features that this process turns off; the others were off when it took over.
+    own: Vec<String>,
+    /// `None` if it could not be written.
+    state: Option<Claim>,
+}
+
 /// Acquires the resources. `real` are the interfaces that exist already.
 fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
-    let locks = lock::take(real)?;
-    for name in real {
+    let predecessor = args.take_over.as_deref().map(|socket| Predecessor::find(socket, real)).transpose()?;
+    let locks = if predecessor.is_some() { InterfaceLocks::default() } else { lock::take(real)? };
+    for name in real.iter().filter(|_| predecessor.is_none()) {
         if let Some(message) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
-            show::message(&message);
+            show::warning(&message);
         }
     }
-    let listener = args.control.as_deref().map(socket::listen).transpose()?;
-    let mut changes = Vec::new();
-    for name in real.iter().filter(|_| args.fix_offloads) {
-        let (number, features) = checks::merging_offloads(name)?;
-        if !features.is_empty() {
-            changes.push(Changed { interface: (*name).to_owned(), number, features });
-        }
-    }
-    let mut states = Vec::new();
-    for change in &changes {
-        match change.remember() {
-            Ok(path) => states.push(path),
-            Err(error) => remark(
-                args,
-                &format!(
-                    "if giveway is killed, offloads may stay off, because this cannot be recorded: {error}"
-                ),
-            ),
-        }
-    }
-    let socket = args.control.as_deref().map(|path| (path.to_owned(), identity_of(path)));
-    let cleanup = if socket.is_some() || !changes.is_empty() {
-        let work = (socket, changes.clone(), states);
-        let started = Cleanup::start(move || clean_up(work));
-        Some(started.map_err(BridgeError::Cleanup)?)
-    } else {
+    let (listener, socket) = listen(args, predecessor.as_ref())?.unzip();
+    let changes = changes(args, real, predecessor.is_some())?;
+    let states: Vec<Claim> = changes.iter().filter_map(|change| change.state.clone()).collect();
+    let own_socket = socket.clone();
+    let cleanup = if socket.is_none() && changes.is_empty() {
         None
+    } else {
+        let work = (socket, changes.clone());
+        Some(Cleanup::start(move || clean_up(work)).map_err(BridgeError::Cleanup)?)
     };
-    for Changed { interface, features, .. } in &changes {
-        match checks::switch_offloads(interface, features, false) {
+    for Change { changed: Changed { interface, .. }, own, .. } in &changes {
+        if own.is_empty() {
+            continue;
+        }
+        match checks::switch_offloads(interface, own, false) {
             Ok(()) => {
-                let names = checks::list_offloads(features);
+                let names = checks::list_offloads(own);
                 remark(
                     args,
                     &format!("{interface}: turned off {names}; they are turned on again at the end"),
@@ -136,36 +164,85 @@ fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
             Err(error) => show::error(&error),
         }
     }
-    Ok(Prepared { listener, _cleanup: cleanup, locks })
-}
-
-/// Device and inode of a file, which stay the same if it is renamed.
-type FileIdentity = Option<(u64, u64)>;
-
-fn identity_of(path: &Path) -> FileIdentity {
-    fs::symlink_metadata(path).ok().map(|of| (of.dev(), of.ino()))
-}
-
-/// The work of the cleanup process, after the bridge has ended.
-fn clean_up((socket, changes, states): (Option<(PathBuf, FileIdentity)>, Vec<Changed>, Vec<PathBuf>)) {
-    if let Some((path, was)) = socket
-        // Another process may have replaced the socket.
-        && was.is_some()
-        && identity_of(&path) == was
-        && let Err(error) = fs::remove_file(&path)
-    {
-        show::message(&format!("--control {}: the socket stays: {error}", path.display()));
+    if predecessor.is_none() {
+        claim(&states);
     }
-    for Changed { interface, number, features } in changes {
+    Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket: own_socket, states })
+}
+
+/// Opens the control socket: beside that of the predecessor if it has this name.
+fn listen(
+    args: &Args,
+    predecessor: Option<&Predecessor>,
+) -> Result<Option<(UnixListener, Claim)>, BridgeError> {
+    let Some(path) = &args.control else { return Ok(None) };
+    Ok(Some(if predecessor.is_some_and(|predecessor| predecessor.listens_at(path)) {
+        let (listener, temporary) = socket::listen_beside(path)?;
+        (listener, Claim::pending(temporary, path.clone()))
+    } else {
+        (socket::listen(path)?, Claim::of(path.clone()))
+    }))
+}
+
+/// The offloads of each interface that are restored at the end, with the files that list them: those that
+/// this process turns off, and those that the predecessor has turned off if this process takes over.
+fn changes(args: &Args, real: &[&str], takes_over: bool) -> Result<Vec<Change>, BridgeError> {
+    let mut changes = Vec::new();
+    for name in real {
+        let (number, own) = match args.fix_offloads {
+            true => checks::merging_offloads(name)?,
+            false => (if_nametoindex(*name).unwrap_or_default(), Vec::new()),
+        };
+        let inherited = Changed::read(number).filter(|_| takes_over).map(|changed| changed.features);
+        let features: Vec<String> = inherited.into_iter().flatten().chain(own.clone()).collect();
+        if features.is_empty() {
+            continue;
+        }
+        let changed = Changed { interface: (*name).to_owned(), number, features };
+        let state = match changed.remember() {
+            Ok((temporary, path)) => Some(Claim::pending(temporary, path)),
+            // Without the file, both processes would restore the interface.
+            Err(error) if takes_over => return Err(error.into()),
+            Err(error) => {
+                remark(
+                    args,
+                    &format!(
+                        "if giveway is killed, offloads may stay off, because this cannot be recorded: {error}"
+                    ),
+                );
+                None
+            }
+        };
+        changes.push(Change { changed, own, state });
+    }
+    Ok(changes)
+}
+
+/// The work of the cleanup process, after the bridge has ended. A process that has taken over does it later.
+fn clean_up((socket, changes): (Option<Claim>, Vec<Change>)) {
+    if let Some(socket) = socket
+        && let Err(error) = socket.remove()
+    {
+        show::message(&format!("--control {}: the socket stays: {error}", socket.path().display()));
+    }
+    for Change { changed: Changed { interface, number, features }, own, state } in changes {
+        let features = match state.as_ref().map_or(Owner::This, Claim::owner) {
+            Owner::This => features,
+            Owner::Unclaimed => own,
+            Owner::Other => continue,
+        };
         // The interface may be gone, and another one may have its name.
-        if if_nametoindex(interface.as_str()) == Ok(number)
+        if !features.is_empty()
+            && if_nametoindex(interface.as_str()) == Ok(number)
             && let Err(error) = checks::switch_offloads(&interface, &features, true)
         {
             show::error(&error);
         }
+        // The changes are undone, so the state file is obsolete.
+        if let Some(state) = state {
+            let _ = state.remove();
+        }
     }
-    // The changes are undone, so the state files are obsolete.
-    states.iter().for_each(|state| drop(fs::remove_file(state)));
 }
 
 /// Prints the findings of the checks: only fatal ones, or only the others. Returns true if there are any.
@@ -176,9 +253,9 @@ fn report_findings(args: &Args, fatal: bool) -> bool {
     found.extend(checks::check_ring(args.ring as usize));
     found.retain(|finding| finding.fatal == fatal);
     for finding in found.iter().filter(|finding| finding.fatal || !args.quiet) {
-        show::message(&finding.what);
+        show::warning(&finding.what);
         if !finding.remedy.is_empty() {
-            show::message(&format!("  {}", finding.remedy));
+            show::warning(&format!("  {}", finding.remedy));
         }
     }
     !found.is_empty()

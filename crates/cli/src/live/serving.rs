@@ -19,7 +19,7 @@ use crate::show;
 pub fn listen(at: SocketAddr) -> Result<TcpListener, BridgeError> {
     let listener = TcpListener::bind(at).map_err(BridgeError::address("--metrics", at))?;
     if let Some(warning) = exposure(at) {
-        show::message(&warning);
+        show::warning(&warning);
     }
     Ok(listener)
 }

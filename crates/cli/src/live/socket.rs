@@ -50,7 +50,8 @@ Examples:
 /// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a listening socket that only its owner may use. The socket of a dead process is removed.
+/// Opens a listening socket that only its owner may use. The socket of a dead process is removed, with a
+/// message.
 ///
 /// # Errors
 /// If the file exists and is not a socket, if another process listens on it, or if the system refuses it.
@@ -75,8 +76,25 @@ pub fn listen(path: &Path) -> Result<UnixListener, BridgeError> {
             path.display()
         ));
     }
-    let listener = UnixListener::bind(path).map_err(&system_error)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(&system_error)?;
+    bind(path).map_err(&system_error)
+}
+
+/// Opens a listening socket beside that of a running bridge. It gets the name `path` later.
+///
+/// # Errors
+/// If the system refuses it.
+pub fn listen_beside(path: &Path) -> Result<(UnixListener, PathBuf), BridgeError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".next");
+    let temporary = path.with_file_name(name);
+    // It may be from a process that was killed while it took over.
+    let _ = std::fs::remove_file(&temporary);
+    Ok((bind(&temporary).map_err(BridgeError::path("--control", &temporary))?, temporary))
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     Ok(listener)
 }
 
@@ -114,7 +132,7 @@ pub fn control(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
 }
 
 /// Sends a line to the socket, and returns the answer.
-fn answer_to(line: &str, socket: &Path) -> io::Result<String> {
+pub fn answer_to(line: &str, socket: &Path) -> io::Result<String> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     writeln!(stream, "{}", line.replace('\n', " "))?;

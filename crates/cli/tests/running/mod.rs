@@ -100,3 +100,28 @@ impl Drop for Live {
         let _ = self.child.wait();
     }
 }
+
+/// Waits until the condition holds, at most a minute, because the machine may be busy.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if holds() {
+            return;
+        }
+        nap(Duration::from_millis(100));
+    }
+    panic!("not within a minute: {what}");
+}
+
+/// The features of an interface that are on, as ethtool lists them.
+pub fn features(interface: &str) -> Vec<String> {
+    let shown = Command::new("ethtool").args(["-k", interface]).output().expect("it is installed");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let on = shown.lines().filter(|line| line.contains(": on")).map(|line| line.trim().to_owned());
+    on.collect()
+}
+
+/// True if `ethtool` is installed.
+pub fn has_ethtool() -> bool {
+    let there = Command::new("ethtool").arg("--version").stdout(Stdio::null()).status();
+    there.is_ok_and(|done| done.success())
+}

@@ -1,0 +1,83 @@
+//! Messages to the service manager: sd_notify(3), the protocol of systemd. Without a service manager they go
+//! nowhere.
+//!
+//! The socket is connected at the start, because the program later drops the right to open others. The crates
+//! for this protocol open one for each message.
+
+use std::env;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use giveway_live::clock::monotonic_ns;
+
+/// The connection to the service manager.
+#[derive(Debug)]
+pub struct Manager {
+    socket: Option<UnixDatagram>,
+    /// Interval of signs of life, in nanoseconds; `None` if none are expected.
+    every: Option<u64>,
+    /// Time of the last sign of life by the monotonic clock, in nanoseconds.
+    last: u64,
+    /// The process that started this one.
+    parent: u32,
+}
+
+impl Manager {
+    /// Connects to the service manager that started this process, if there is one.
+    pub fn connect() -> Manager {
+        let socket = env::var_os("NOTIFY_SOCKET").and_then(|place| {
+            let socket = UnixDatagram::unbound().ok()?;
+            match place.to_str().and_then(|place| place.strip_prefix('@')) {
+                Some(name) => socket.connect_addr(&SocketAddr::from_abstract_name(name).ok()?).ok()?,
+                None => socket.connect(&place).ok()?,
+            }
+            socket.set_nonblocking(true).ok()?;
+            Some(socket)
+        });
+        // sd_watchdog_enabled(3): half of the time limit.
+        let limit = env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse::<u64>().ok());
+        let every = limit.filter(|limit| *limit > 0).map(|limit| limit * 1000 / 2);
+        Manager { socket, every, last: 0, parent: std::os::unix::process::parent_id() }
+    }
+
+    /// Tells that frames pass, with a line about the configuration.
+    pub fn ready(&self, status: &str) {
+        self.send(&format!("READY=1\nSTATUS={}", one_line(status)));
+    }
+
+    /// Tells that this process is the service now. `wait` waits until the process with the given number is
+    /// not the parent any more: the manager supervises its own children only.
+    pub fn take_over(&self, wait: impl FnOnce(u32)) {
+        if self.socket.is_some() {
+            wait(self.parent);
+            self.send(&format!("MAINPID={}", std::process::id()));
+        }
+    }
+
+    /// Tells that the bridge ends.
+    pub fn stopping(&self) {
+        self.send("STOPPING=1");
+    }
+
+    /// Sends a sign of life, if one is due. Call this several times a second.
+    pub fn tick(&mut self) {
+        let Some(every) = self.every else { return };
+        let now = monotonic_ns();
+        if now >= self.last.saturating_add(every) {
+            self.last = now;
+            self.send("WATCHDOG=1");
+        }
+    }
+
+    fn send(&self, text: &str) {
+        if let Some(socket) = &self.socket {
+            // A manager that does not read must not stop the bridge.
+            let _ = socket.send(text.as_bytes());
+        }
+    }
+}
+
+/// A text without line feeds, which separate assignments.
+fn one_line(text: &str) -> String {
+    text.replace('\n', " ")
+}
