@@ -116,7 +116,7 @@ impl BridgeConfig {
     /// If the name is unknown or the value is invalid; the error names a correction. Nothing is changed then.
     pub fn set(&mut self, name: &str, value: &str, folder: Option<&Path>) -> Result<(), ControlError> {
         let name = canonical(name);
-        if !NAMES.contains(&name.as_str()) {
+        if !is_setting(&name) {
             let near = units::nearest(&name, NAMES).map(|near| format!("did you mean {near}? "));
             let help = format!("{}there are {}", near.unwrap_or_default(), NAMES.join(", "));
             return Err(ControlError::UnknownSetting { name, help });
@@ -252,6 +252,11 @@ impl BridgeConfig {
             _ => config.emulation.loss.to_string(),
         }
     }
+}
+
+/// True if a setting has this name, in any of its forms.
+pub(crate) fn is_setting(name: &str) -> bool {
+    NAMES.contains(&canonical(name).as_str())
 }
 
 /// The name in [`NAMES`] for `name`: `rate_reverse` and the former `rate-back` are `rate-reverse`.

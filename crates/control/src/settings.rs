@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Vec<Setting>, ControlError> {
         // In one line, as a flag has it.
         table @ toml::Value::Table(_) => Ok((name, table.to_string())),
         toml::Value::Boolean(wanted) => Ok((name, if wanted { "yes" } else { "no" }.to_owned())),
-        toml::Value::Integer(number) if !is_setting(&name) => Ok((name, number.to_string())),
+        toml::Value::Integer(number) if !config::is_setting(&name) => Ok((name, number.to_string())),
         other => Err(ControlError::invalid(format!(
             "{name} is {}: write it in quotation marks, with its unit, as in rate = \"20 Mbit/s\"",
             other.type_str()
@@ -41,11 +41,7 @@ pub fn parse(text: &str) -> Result<Vec<Setting>, ControlError> {
 
 /// The settings of a file, and its other flags.
 pub fn split(filed: &[Setting]) -> (Vec<Setting>, Vec<Setting>) {
-    filed.iter().cloned().partition(|(name, _)| is_setting(name))
-}
-
-fn is_setting(name: &str) -> bool {
-    config::NAMES.contains(&&*config::canonical(name))
+    filed.iter().cloned().partition(|(name, _)| config::is_setting(name))
 }
 
 /// Applies the settings of a file and then those of flags to the defaults. A discipline that is set for the
