@@ -414,9 +414,9 @@ impl Reload {
         let none = || ControlError::unavailable("SIGHUP: there is no --settings file to read again");
         let file = self.file.as_mut().ok_or_else(none)?;
         let (filed, fixed) = settings::split(&file.read_again()?);
-        if let Some((name, _)) =
-            fixed.iter().chain(&self.fixed).find(|flag| !(fixed.contains(flag) && self.fixed.contains(flag)))
-        {
+        let new = fixed.iter().find(|flag| !self.fixed.contains(flag));
+        let gone = self.fixed.iter().find(|flag| !fixed.contains(flag));
+        if let Some((name, _)) = new.or(gone) {
             let message =
                 format!("{name} cannot change while the bridge runs: start it again, or use --take-over");
             return Err(ControlError::File { path: file.path().to_owned(), cause: message.into() });

@@ -20,25 +20,20 @@ const OF_A_START: [&str; 3] = ["settings", "take-over", "background"];
 /// # Errors
 /// If the file cannot be read, or has an unknown name or an invalid value.
 pub fn expand(arguments: &[OsString]) -> Result<Vec<OsString>, ControlError> {
-    let Some((command, rest)) = arguments.split_first().filter(|(command, _)| *command == "live") else {
-        return Ok(arguments.to_vec());
+    let mut expanded = arguments.to_vec();
+    let path = match arguments {
+        [command, rest @ ..] if command == "live" => settings_file(rest).map(Path::new),
+        _ => None,
     };
-    let Some(path) = settings_file(rest) else { return Ok(arguments.to_vec()) };
-    let path = Path::new(path);
     // A pipe cannot be read twice.
-    if !path.is_file() {
-        return Ok(arguments.to_vec());
-    }
+    let Some(path) = path.filter(|path| path.is_file()) else { return Ok(expanded) };
     let (_, filed) = SettingsFile::open(path)?;
-    let (_, flags) = settings::split(&filed);
-    let words = words(&flags).and_then(|words| check(&words).map(|()| words));
+    let words = words(&settings::split(&filed).1).and_then(|words| check(&words).map(|()| words));
     let words =
         words.map_err(|message| ControlError::File { path: path.to_owned(), cause: message.into() })?;
-    Ok([command.clone()]
-        .into_iter()
-        .chain(words.into_iter().map(OsString::from))
-        .chain(rest.to_vec())
-        .collect())
+    // Behind the command, so that the flags of the command line come later and count.
+    expanded.splice(1..1, words.into_iter().map(OsString::from));
+    Ok(expanded)
 }
 
 /// The value of the last `--settings`.
@@ -114,7 +109,7 @@ mod tests {
         let text = "in = \"eth0\"\nrate = \"5mbit\"\nring = 8192\nfix-offloads = true\nquiet = false\n";
         assert_eq!(
             expanded(text, &["live", "--settings", "FILE", "--in", "eth2"]).unwrap(),
-            ["live", "--in=eth0", "--ring=8192", "--fix-offloads", "--settings", "FILE", "--in", "eth2"],
+            ["live", "--fix-offloads", "--in=eth0", "--ring=8192", "--settings", "FILE", "--in", "eth2"],
             "the rate is a setting, which is read from the file again at SIGHUP"
         );
         assert_eq!(expanded(text, &["live", "--settings=FILE"]).unwrap().len(), 5);
