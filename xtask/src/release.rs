@@ -1,8 +1,9 @@
 //! The files of a release: a static program, a Debian package, wheels, licences and components of other
 //! authors, and their checksums.
 //!
-//! The same commit gives the same bytes in any folder: paths are removed from programs, times are that of the
-//! commit, and archives are sorted. `--check` builds everything a second time in another folder.
+//! Two builds of a commit shall have the same bytes, in whatever folder they are made. So programs contain no
+//! path of the machine, all files have the time of the commit, and archives are sorted. `--check` builds
+//! everything a second time in another folder, and compares.
 
 mod archive;
 mod components;

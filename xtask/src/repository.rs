@@ -111,7 +111,13 @@ impl Repository {
 
     /// Output of `cargo metadata` for the workspace and all its dependencies.
     pub fn metadata(&self) -> Result<Value, String> {
-        let text = self.output(&cargo(), &["metadata", "--format-version", "1", "--locked"])?;
+        self.metadata_with(&[])
+    }
+
+    /// Output of `cargo metadata` with further arguments.
+    pub fn metadata_with(&self, more: &[&str]) -> Result<Value, String> {
+        let fixed = ["metadata", "--format-version", "1", "--locked"];
+        let text = self.output(&cargo(), &[&fixed, more].concat())?;
         serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
     }
 
@@ -122,9 +128,7 @@ impl Repository {
 
     /// The target folder of cargo.
     pub fn target(&self) -> Result<PathBuf, String> {
-        let text = self.output(&cargo(), &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
-        let metadata: Value =
-            serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+        let metadata = self.metadata_with(&["--no-deps"])?;
         let target =
             metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
         Ok(PathBuf::from(target))

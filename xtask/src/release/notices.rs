@@ -29,12 +29,7 @@ struct Notice {
 
 /// Writes the file.
 pub fn write(release: &Release) -> Done {
-    let metadata = release.repository.output(
-        &crate::repository::cargo(),
-        &["metadata", "--format-version", "1", "--locked", "--filter-platform", platform::TARGET],
-    )?;
-    let metadata: Value =
-        serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata = release.repository.metadata_with(&["--filter-platform", platform::TARGET])?;
     let packages = linked(&metadata)?;
     let mut list = String::new();
     let mut notices = standard_library(release)?;
