@@ -4,11 +4,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "chores measure how long their steps take")]
 
+mod book;
+mod browser;
 mod cards;
 mod example;
 mod format;
 mod fuzz;
 mod growth;
+mod html;
 mod instructions;
 mod kernel;
 mod library;
@@ -39,6 +42,7 @@ cargo xtask CHORE
   fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
   prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines
   docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
+  book             builds the book as a site that needs no network, in target/book, and checks its links and its search
   new NAME         adds a discipline: file, entry in the registry, scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
@@ -100,6 +104,7 @@ fn main() -> ExitCode {
         ["prose", paths @ ..] => prose::check(&repository, paths),
         ["docs"] => repository.docs(&[]),
         ["docs", "--check"] => repository.docs(&["--check"]),
+        ["book"] => book::build(&repository),
         ["new", name] => new::discipline(&repository, name, new::FAMILY),
         ["new", name, "--family", family] => new::discipline(&repository, name, family),
         ["golden"] => scenarios::accept(&repository),

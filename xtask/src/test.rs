@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
 use crate::{
-    format, fuzz, instructions, kernel, library, licences, new, prose, python, scenarios, test_programs,
-    tools,
+    book, format, fuzz, instructions, kernel, library, licences, new, prose, python, scenarios,
+    test_programs, tools,
 };
 
 const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";
@@ -44,7 +44,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     oracles(repository, &mut steps);
     package(repository, &mut steps);
     steps.step("generated pages", || repository.docs_are_up_to_date());
-    steps.step("book", || book(repository));
+    steps.step("book", || book::build(repository));
     if extent == Extent::Whole {
         scenarios::steps(repository, &mut steps);
         steps.step("a new discipline", || new::try_it(repository));
@@ -84,12 +84,6 @@ fn documentation(repository: &Repository) -> Done {
         .env("RUSTDOCFLAGS", flags.trim());
     let status = command.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() { Ok(()) } else { Err("cargo doc has warnings".to_owned()) }
-}
-
-/// Builds the book. A chapter of the summary without a file is an error.
-fn book(repository: &Repository) -> Done {
-    let mdbook = tools::mdbook(repository)?;
-    repository.run(&mdbook, &["build", "docs/book"])
 }
 
 /// Runs every property test with new random cases, `rounds` times.

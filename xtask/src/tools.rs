@@ -97,18 +97,21 @@ pub fn install(repository: &Repository, packages: &[&str]) -> Done {
 /// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
 
-/// Returns the path of mdBook. If it is not installed, builds it without its web server and its search.
+/// Returns the path of mdBook. If this version is not installed, builds it with its search and without its
+/// web server.
 ///
 /// # Errors
 /// If it cannot be built.
 pub fn mdbook(repository: &Repository) -> Result<String, String> {
-    if repository.has("mdbook", &["--version"]) {
+    let installed = repository.output("mdbook", &["--version"]);
+    if installed.is_ok_and(|version| version.trim() == format!("mdbook v{MDBOOK}")) {
         return Ok("mdbook".to_owned());
     }
-    build(repository, "mdbook", MDBOOK, &["--no-default-features"])
+    build(repository, "mdbook", MDBOOK, &["--no-default-features", "--features", "search"])
 }
 
-/// Builds a program from its crate, once for each version and target folder. Returns its path.
+/// Builds a program from its crate, once for each version, list of features and target folder. Returns its
+/// path.
 ///
 /// # Errors
 /// If it cannot be built.
@@ -118,7 +121,9 @@ pub fn build(
     version: &str,
     features: &[&str],
 ) -> Result<String, String> {
-    let folder = repository.target()?.join(format!("tools/{name}-{version}"));
+    let with: String =
+        features.iter().filter(|word| !word.starts_with("--")).map(|word| format!("-{word}")).collect();
+    let folder = repository.target()?.join(format!("tools/{name}-{version}{with}"));
     let program = folder.join("bin").join(name);
     if !program.exists() {
         println!("{name} {version} is missing: building it");

@@ -36,8 +36,8 @@ pub fn book(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let Some(index) = places.iter().map(|folder| folder.join(INDEX)).find(|index| index.is_file()) else {
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         return Err(CliError::Usage(format!(
-            "the book is not installed: it is in none of {}. In a clone of the repository, mdbook build docs/book makes \
-             it",
+            "the book is not installed: it is in none of {}. The Debian package has it, and so has the archive \
+             giveway-VERSION-book.tar.gz of a release; in a clone of the repository, cargo xtask book makes it",
             looked.join(", ")
         )));
     };
