@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::repository::Repository;
+use crate::repository::{Done, Repository};
 
 /// Names of the browser: that of Debian first.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Options of every start. No request leaves the machine.
-const OPTIONS: [&str; 9] = [
+const OPTIONS: [&str; 10] = [
     "--headless",
+    "--hide-scrollbars",
     "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",
@@ -50,14 +51,27 @@ impl Browser<'_> {
     /// # Errors
     /// If the browser fails.
     pub fn page(&self, file: &Path, query: &str) -> Result<String, String> {
-        let mut arguments = self.options();
+        // Without a size the window has that of the last one.
+        let mut arguments = self.options((800, 1000));
         arguments.extend(["--dump-dom".to_owned(), format!("file://{}{query}", file.display())]);
         self.repository.output(self.name, &arguments)
     }
 
-    fn options(&self) -> Vec<String> {
+    /// Opens a file, and writes a picture of its top as PNG.
+    ///
+    /// # Errors
+    /// If the browser fails.
+    pub fn picture(&self, file: &Path, size: (u32, u32), to: &Path) -> Done {
+        let mut arguments = self.options(size);
+        arguments.extend([format!("--screenshot={}", to.display()), format!("file://{}", file.display())]);
+        self.repository.output(self.name, &arguments).map(drop)
+    }
+
+    /// The options for a window of this width and height.
+    fn options(&self, (width, height): (u32, u32)) -> Vec<String> {
         let profile = format!("--user-data-dir={}", self.profile.display());
-        OPTIONS.into_iter().map(str::to_owned).chain([profile]).collect()
+        let window = format!("--window-size={width},{height}");
+        OPTIONS.into_iter().map(str::to_owned).chain([profile, window]).collect()
     }
 }
 

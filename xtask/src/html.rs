@@ -81,8 +81,8 @@ fn value(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| c.is_whitespace() || c == '>').unwrap_or(text.len()))
 }
 
-/// Replaces the entities that mdBook writes.
-fn plain(text: &str) -> String {
+/// Replaces the entities that mdBook and browsers write.
+pub fn plain(text: &str) -> String {
     let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#39;", "'")];
     let text = entities.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain));
     text.replace("&amp;", "&")

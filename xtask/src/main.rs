@@ -18,6 +18,7 @@ mod library;
 mod licences;
 mod new;
 mod papers;
+mod pictures;
 mod program;
 mod prose;
 mod python;
@@ -43,6 +44,8 @@ cargo xtask CHORE
   prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines
   docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
   book             builds the book as a site that needs no network, in target/book, and checks its links and its search
+  pictures [NAME]  makes the pictures of docs/pictures.toml and the gallery in docs/book (needs Chromium; a minute after the
+                   build); --check compares them with the stored ones
   new NAME         adds a discipline: file, entry in the registry, scenario
   golden           accepts the fingerprints of the short form of every scenario
   long             runs every scenario in its long form
@@ -105,6 +108,8 @@ fn main() -> ExitCode {
         ["docs"] => repository.docs(&[]),
         ["docs", "--check"] => repository.docs(&["--check"]),
         ["book"] => book::build(&repository),
+        ["pictures", "--check"] => pictures::check(&repository),
+        ["pictures", names @ ..] => pictures::write(&repository, names),
         ["new", name] => new::discipline(&repository, name, new::FAMILY),
         ["new", name, "--family", family] => new::discipline(&repository, name, family),
         ["golden"] => scenarios::accept(&repository),

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
 use crate::{
-    book, format, fuzz, instructions, kernel, library, licences, new, prose, python, scenarios,
+    book, format, fuzz, instructions, kernel, library, licences, new, pictures, prose, python, scenarios,
     test_programs, tools,
 };
 
@@ -44,6 +44,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     oracles(repository, &mut steps);
     package(repository, &mut steps);
     steps.step("generated pages", || repository.docs_are_up_to_date());
+    steps.step("pictures of the book", || pictures::check(repository));
     steps.step("book", || book::build(repository));
     if extent == Extent::Whole {
         scenarios::steps(repository, &mut steps);
