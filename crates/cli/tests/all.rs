@@ -28,9 +28,11 @@ mod switch;
 mod testbed;
 mod trr;
 mod truth;
+mod tutorials;
 
 #[path = "../../live/tests/bed/mod.rs"]
 mod bed;
+mod chapters;
 mod running;
 mod streams;
 #[path = "../../capture/tests/support/tshark.rs"]

@@ -2,43 +2,26 @@
 //!
 //! A block of commands (`sh`) that is followed by a block of output (`text`) is run, if it has only commands
 //! that simulate for a short time. A page may leave out lines and columns: each line of its output must have
-//! its words, in their order, in one line that the program prints. Bars of a chart are not compared, since
+//! its words, in their order, in one line that the program prints. Bars and rules are not compared, since
 //! their length is that of the terminal.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use super::chapters::{blocks, root, text};
 
 /// Commands that may be run: they need no privileges, and seconds at most.
 const QUICK: [&str; 2] = ["giveway run ", "giveway replay-check "];
 /// The pages that are checked.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 8] = [
     "README.md",
+    "docs/book/numbers.md",
+    "docs/book/switch.md",
     "docs/book/users/kernel-engineer.md",
     "docs/book/users/operator.md",
     "docs/book/users/researcher.md",
     "docs/book/users/switch-architect.md",
     "docs/book/users/teacher.md",
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
-}
-
-/// The blocks of a page in their order: language and text.
-fn blocks(page: &str) -> Vec<(String, String)> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(String, String)> = None;
-    for line in page.lines() {
-        match (line.trim_start().strip_prefix("```"), &mut open) {
-            (Some(language), None) => open = Some((language.trim().to_owned(), String::new())),
-            (Some(_), Some(_)) => blocks.extend(open.take()),
-            (None, Some((_, text))) => text.push_str(&format!("{line}\n")),
-            (None, None) => {}
-        }
-    }
-    blocks
-}
 
 /// Pairs of commands and their output that can be run.
 fn examples(page: &str) -> Vec<(String, String)> {
@@ -67,7 +50,7 @@ fn output(commands: &str) -> String {
 
 /// True if the words are among those of the line, in the same order.
 fn is_within(words: &str, line: &str) -> bool {
-    let is_bar = |word: &str| word.chars().all(|c| ('▁'..='█').contains(&c));
+    let is_bar = |word: &str| word.chars().all(|c| c == '─' || ('▁'..='█').contains(&c));
     let mut of_line = line.split_whitespace();
     let mut wanted = words.split_whitespace().filter(|word| *word != "..." && !is_bar(word));
     wanted.all(|word| of_line.any(|other| other == word))
@@ -77,7 +60,7 @@ fn is_within(words: &str, line: &str) -> bool {
 fn the_output_on_a_page_is_what_the_program_prints() {
     let mut checked = 0;
     for name in PAGES {
-        let page = fs::read_to_string(root().join(name)).unwrap();
+        let page = text(name);
         for (commands, shown) in examples(&page) {
             let printed = output(&commands);
             for line in shown.lines() {
@@ -87,7 +70,7 @@ fn the_output_on_a_page_is_what_the_program_prints() {
             checked += 1;
         }
     }
-    assert!(checked >= 7, "only {checked} blocks of output were found");
+    assert!(checked >= 10, "only {checked} blocks of output were found");
 }
 
 #[test]
