@@ -90,7 +90,7 @@ cargo xtask CHORE
                    (two minutes after the build); --wheel builds the wheels to publish, in target/python/wheels/dist
   release [--out DIR] [--check] [--without KIND]
                    makes everything that is published, from the commit that is checked out: a static program, a Debian
-                   package, wheels, licences, components, checksums (half an hour); --check builds it a second time in
+                   package, the book, wheels, licences, components, checksums (half an hour); --check builds it a second time in
                    another folder and compares
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";

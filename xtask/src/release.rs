@@ -1,11 +1,12 @@
-//! The files of a release: a static program, a Debian package, wheels, licences and components of other
-//! authors, and their checksums.
+//! The files of a release: a static program, a Debian package, the book, wheels, licences and components of
+//! other authors, and their checksums.
 //!
 //! Two builds of a commit shall have the same bytes, in whatever folder they are made. So programs contain no
 //! path of the machine, all files have the time of the commit, and archives are sorted. `--check` builds
 //! everything a second time in another folder, and compares.
 
 mod archive;
+mod book;
 mod components;
 mod debian;
 mod environment;

@@ -35,9 +35,14 @@ pub fn pack(release: &Release) -> Done {
             copy(&entry.path(), &file.to_string_lossy())?;
         }
     }
+    compress(release, &stage, &name)
+}
+
+/// Packs the folder `name` of `stage` as a file of the release.
+pub fn compress(release: &Release, stage: &Path, name: &str) -> Done {
     let archive = release.out.join(format!("{name}.tar.gz"));
     let script = "tar --directory \"$1\" --sort=name --mtime=\"@$SOURCE_DATE_EPOCH\" --owner=0 --group=0 --numeric-owner \
                   --mode=u=rwX,go=rX --format=ustar --create \"$2\" | gzip -9 --no-name > \"$3\"";
-    let [stage, archive] = [stage, archive].map(|path| path.to_string_lossy().into_owned());
-    release.repository.run("bash", &["-o", "pipefail", "-c", script, "pack", &stage, &name, &archive])
+    let [stage, archive] = [stage, &archive].map(|path| path.to_string_lossy());
+    release.repository.run("bash", &["-o", "pipefail", "-c", script, "pack", &stage, name, &archive])
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::making::Release;
-use super::{notices, platform};
+use super::{book, notices, platform};
 use crate::repository::Done;
 
 /// Packs the program with cargo-deb.
@@ -13,10 +13,16 @@ pub fn pack(release: &Release) -> Done {
     fs::copy(release.out.join(notices::FILE), folder.join(notices::FILE))
         .map_err(|error| format!("{}: {error}", notices::FILE))?;
     // Debian's manual pages are compressed (Debian Policy 12.1). cargo-deb compresses no file of this folder.
-    let script = "rm -rf \"$2\" && cp -r \"$1\" \"$2\" && gzip -9 --no-name \"$2\"/*.1";
-    let [from, to, out] =
-        [folder.join("man"), folder.join("man1"), release.out.clone()].map(|path| text(&path));
-    release.repository.run("sh", &["-c", script, "compress", &from, &to])?;
+    let script =
+        "rm -rf \"$2\" \"$4\" && cp -r \"$1\" \"$2\" && gzip -9 --no-name \"$2\"/*.1 && cp -r \"$3\" \"$4\"";
+    let site = book::folder(release);
+    if !site.is_dir() {
+        return Err("the package contains the book, which is left out: leave out both".to_owned());
+    }
+    let [from, to, site, book, out] =
+        [folder.join("man"), folder.join("man1"), site, folder.join("book"), release.out.clone()]
+            .map(|path| text(&path));
+    release.repository.run("sh", &["-c", script, "compress", &from, &to, &site, &book])?;
     let build = ["--no-build", "--no-strip", "--profile", platform::PROFILE, "--target", platform::TARGET];
     let arguments = [&build[..], &["--package", platform::PACKAGE, "--output", &*out]].concat();
     release.repository.run(&release.tools.deb, &arguments)

@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::making::Release;
-use super::{archive, components, debian, notices, program, sums, wheels};
+use super::{archive, book, components, debian, notices, program, sums, wheels};
 use crate::repository::Done;
 
 /// Makes the files of one kind.
 type Make = fn(&Release) -> Done;
 
-/// The kinds of files, in the order of their creation. The program is first, because others contain it.
+/// The kinds of files, in the order of their creation. The program is first, and
+/// the book before the Debian package, because others contain them.
 pub const KINDS: &[(&str, Make)] = &[
     ("program", program::build),
     ("notices", notices::write),
     ("components", components::write),
     ("archive", archive::pack),
+    ("book", book::pack),
     ("debian", debian::pack),
     ("wheels", wheels::build),
 ];

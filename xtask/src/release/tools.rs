@@ -13,6 +13,8 @@ pub struct Tools {
     pub cyclonedx: String,
     /// Builds a Debian package.
     pub deb: String,
+    /// Builds the book.
+    pub mdbook: String,
 }
 
 impl Tools {
@@ -38,6 +40,7 @@ impl Tools {
             auditable: tools::build(repository, "cargo-auditable", "0.7.7", &[])?,
             cyclonedx: tools::build(repository, "auditable2cdx", "0.1.0", &[])?,
             deb: tools::build(repository, "cargo-deb", "3.8.0", &[])?,
+            mdbook: tools::mdbook(repository)?,
         })
     }
 }
