@@ -37,7 +37,7 @@ pub fn book(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         return Err(CliError::Usage(format!(
             "the book is not installed: it is in none of {}. The Debian package has it, and so has the archive \
-             giveway-VERSION-book.tar.gz of a release; in a clone of the repository, cargo xtask book makes it",
+             giveway_VERSION_book.tar.gz of a release; in a clone of the repository, cargo xtask book makes it",
             looked.join(", ")
         )));
     };

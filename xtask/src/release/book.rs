@@ -9,21 +9,27 @@ use crate::repository::Done;
 
 /// Builds the site, and packs it.
 pub fn pack(release: &Release) -> Done {
-    let site = folder(release);
-    book::make(&release.repository, &release.tools.mdbook, &site)?;
+    book::make(&release.repository, &release.tools.mdbook, &stage(release).join(name(release)))?;
     archive::compress(release, &stage(release), &name(release))
 }
 
 /// The folder of the built site, which the Debian package has as well.
-pub fn folder(release: &Release) -> PathBuf {
-    stage(release).join(name(release))
+///
+/// # Errors
+/// If this release has no book: the folder may be that of another one.
+pub fn folder(release: &Release) -> Result<PathBuf, String> {
+    let name = name(release);
+    match release.out.join(format!("{name}.tar.gz")).exists() {
+        true => Ok(stage(release).join(name)),
+        false => Err("it contains the book: with --without book write --without debian as well".to_owned()),
+    }
 }
 
 fn stage(release: &Release) -> PathBuf {
     release.target.join("release-book")
 }
 
-/// It is the same for every target of the compiler.
+/// The name for every target of the compiler. The pattern `giveway-*.tar.gz` of programs does not fit it.
 fn name(release: &Release) -> String {
-    format!("giveway-{}-book", release.version)
+    format!("giveway_{}_book", release.version)
 }

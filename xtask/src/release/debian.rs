@@ -8,6 +8,7 @@ use crate::repository::Done;
 
 /// Packs the program with cargo-deb.
 pub fn pack(release: &Release) -> Done {
+    let site = book::folder(release)?;
     let folder = release.built().join("package");
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     fs::copy(release.out.join(notices::FILE), folder.join(notices::FILE))
@@ -15,10 +16,6 @@ pub fn pack(release: &Release) -> Done {
     // Debian's manual pages are compressed (Debian Policy 12.1). cargo-deb compresses no file of this folder.
     let script =
         "rm -rf \"$2\" \"$4\" && cp -r \"$1\" \"$2\" && gzip -9 --no-name \"$2\"/*.1 && cp -r \"$3\" \"$4\"";
-    let site = book::folder(release);
-    if !site.is_dir() {
-        return Err("the package contains the book, which is left out: leave out both".to_owned());
-    }
     let [from, to, site, book, out] =
         [folder.join("man"), folder.join("man1"), site, folder.join("book"), release.out.clone()]
             .map(|path| text(&path));
