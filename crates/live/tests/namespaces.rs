@@ -284,7 +284,8 @@ impl Qdisc<giveway_live::Frame> for Endless {
 
 fn policy(thread: i32) -> i32 {
     // SAFETY: no pointers are passed.
-    unsafe { libc::sched_getscheduler(thread) }
+    let answer = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
+    i32::try_from(answer).expect("a policy is a small number")
 }
 
 /// The supervising thread has no privileges when it lowers the priority.

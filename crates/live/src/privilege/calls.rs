@@ -1,4 +1,5 @@
-//! System call filters (seccomp).
+//! System call filters (seccomp). C libraries reach the same function of the kernel by different calls: musl
+//! has `stat`, `lstat` and `open` on x86_64, where glibc has `newfstatat` and `openat`.
 
 use std::collections::BTreeMap;
 
@@ -78,17 +79,25 @@ pub(super) const WRITE: &[i64] = &[
     libc::SYS_fsync,
     libc::SYS_ftruncate,
     libc::SYS_lseek,
-    libc::SYS_pwrite64,
-    libc::SYS_statx,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lstat,
     libc::SYS_newfstatat,
+    libc::SYS_pwrite64,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
+    libc::SYS_statx,
 ];
 
 /// Additional system calls for cleaning up: reading and changing interfaces, and removing files.
 pub(super) const CLEANUP: &[i64] = &[
     libc::SYS_fcntl,
     libc::SYS_ioctl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lstat,
     libc::SYS_newfstatat,
     libc::SYS_socket,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
     libc::SYS_statx,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_unlink,
@@ -142,8 +151,6 @@ pub(super) const WATCH: &[i64] = &[
     libc::SYS_rmdir,
     libc::SYS_sched_setscheduler,
     libc::SYS_sendmsg,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_stat,
     libc::SYS_uname,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_unlink,
