@@ -23,7 +23,9 @@ pub(super) fn listener() -> io::Result<TcpListener> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
     bind(socket.as_raw_fd(), &SockaddrIn::new(0, 0, 0, 0, PORT))?;
-    listen(&socket, Backlog::new(4096)?)?;
+    // The kernel takes this as the limit of the system, `net.core.somaxconn`, by default 4,096. With the
+    // headers of musl, `Backlog::new` refuses more than 128.
+    listen(&socket, Backlog::MAXALLOWABLE)?;
     Ok(TcpListener::from(socket))
 }
 
