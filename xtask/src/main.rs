@@ -7,6 +7,7 @@
 mod book;
 mod browser;
 mod cards;
+mod debian;
 mod example;
 mod format;
 mod fuzz;
@@ -88,10 +89,10 @@ cargo xtask CHORE
                    if a bound is missed, except those in examples/library/exceptions.toml
   python           builds the Python package in a virtual environment, and runs its tests, type checks and notebooks
                    (two minutes after the build); --wheel builds the wheels to publish, in target/python/wheels/dist
-  release [--out DIR] [--check] [--without KIND]
-                   makes everything that is published, from the commit that is checked out: a static program, a Debian
-                   package, the book, wheels, licences, components, checksums (half an hour); --check builds it a second time in
-                   another folder and compares
+  release [--out DIR] [--check] [--without PART]
+                   makes everything that is published, from the commit that is checked out: static programs, Debian
+                   packages, the book, wheels, licences, components, checksums, and compares the fingerprints on another
+                   processor (half an hour); --check builds it a second time in another folder and compares
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 

@@ -1,4 +1,4 @@
-//! The files of a release: a static program, a Debian package, the book, wheels, licences and components of
+//! The files of a release: static programs, Debian packages, the book, wheels, licences and components of
 //! other authors, and their checksums.
 //!
 //! Two builds of a commit shall have the same bytes, in whatever folder they are made. So programs contain no
@@ -8,8 +8,10 @@
 mod archive;
 mod book;
 mod components;
+mod cross;
 mod debian;
 mod environment;
+mod fingerprints;
 mod kinds;
 mod making;
 mod notices;
@@ -25,6 +27,7 @@ use crate::repository::{Done, Repository};
 use kinds::KINDS;
 use making::Release;
 use options::Options;
+use platform::{PLATFORMS, Platform};
 use tools::Tools;
 
 /// Makes the files of a release.
@@ -33,12 +36,17 @@ use tools::Tools;
 /// If the sources differ from the commit, a tool is missing and cannot be installed, a file cannot be made,
 /// or the second build gives other bytes.
 pub fn run(repository: &Repository, words: &[&str]) -> Done {
-    let options = Options::parse(words, KINDS)?;
+    let kinds = KINDS.iter().map(|(name, _)| *name);
+    // The program of this machine writes the manual pages of all.
+    let others = PLATFORMS.iter().skip(1).map(|platform| platform.name);
+    let options = Options::parse(words, &kinds.chain(others).collect::<Vec<_>>())?;
+    let stays = |platform: &&Platform| !options.without.iter().any(|part| part == platform.name);
+    let platforms: Vec<&Platform> = PLATFORMS.iter().filter(stays).collect();
     let commit = committed(repository)?;
     let target = repository.target()?;
     let out = options.out.map_or_else(|| target.join("release-files"), |out| repository.root.join(out));
-    let tools = Tools::set_up(repository)?;
-    let first = Release::new(repository, &target, &out, &tools)?;
+    let tools = Tools::set_up(repository, &target, &platforms)?;
+    let first = Release::new(repository, &target, &out, &tools, &platforms)?;
     kinds::make(&first, &options.without)?;
     if options.check {
         second::compare(repository, &commit, &first, &tools, &options.without)?;

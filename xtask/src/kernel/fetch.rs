@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::debian::mirror;
 use crate::repository::{Done, Repository};
 
 /// Files of an unpacked kernel.
@@ -100,22 +101,6 @@ fn fetch_newest(repository: &Repository, folder: &Path) -> Result<Kernel, String
     }
     uncompress(&kernel)?;
     Ok(kernel)
-}
-
-/// The Debian mirror in the configuration of apt.
-fn mirror() -> Result<String, String> {
-    let folder =
-        fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
-    let files = folder.chain([PathBuf::from("/etc/apt/sources.list")]);
-    let texts: Vec<String> = files.filter_map(|file| fs::read_to_string(file).ok()).collect();
-    let words = texts.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with('#'));
-    let words = words.flat_map(str::split_whitespace);
-    let mut archives =
-        words.filter(|word| word.starts_with("http") && word.trim_end_matches('/').ends_with("/debian"));
-    archives
-        .next()
-        .map(str::to_owned)
-        .ok_or_else(|| "the configuration of apt has no Debian mirror".to_owned())
 }
 
 /// Extracts the compressed kernel from its image.

@@ -1,19 +1,25 @@
-//! The archive with the program, its manual pages and its completions.
+//! The archives with the program, its manual pages and its completions.
 
 use std::fs;
 use std::path::Path;
 
 use super::making::Release;
 use super::notices;
+use super::platform::Platform;
 use crate::repository::Done;
 
 /// Files of the repository in the archive.
 const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Packs a folder of the name of the release.
+/// Packs an archive for each platform.
 pub fn pack(release: &Release) -> Done {
-    let name = release.name();
-    let stage = release.built().join("archive");
+    release.each(|platform| pack_one(release, platform))
+}
+
+/// Packs a folder of the name of the release.
+fn pack_one(release: &Release, platform: &Platform) -> Done {
+    let name = release.name(platform);
+    let stage = release.built(platform).join("archive");
     let folder = stage.join(&name);
     let _ = fs::remove_dir_all(&stage);
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
@@ -22,14 +28,14 @@ pub fn pack(release: &Release) -> Done {
         let copied = fs::copy(from, folder.join(to));
         copied.map(drop).map_err(|error| format!("{}: {error}", from.display()))
     };
-    copy(&release.built().join("giveway"), "giveway")?;
+    copy(&release.built(platform).join("giveway"), "giveway")?;
     for text in TEXTS {
         copy(&release.repository.root.join(text), text)?;
     }
     copy(&release.out.join(notices::FILE), notices::FILE)?;
     for part in ["man", "completions"] {
         fs::create_dir_all(folder.join(part)).map_err(failed)?;
-        let from = release.built().join("package").join(part);
+        let from = release.built(platform).join("package").join(part);
         for entry in fs::read_dir(&from).map_err(failed)?.flatten() {
             let file = Path::new(part).join(entry.file_name());
             copy(&entry.path(), &file.to_string_lossy())?;

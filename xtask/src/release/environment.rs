@@ -3,16 +3,22 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use super::cross;
 use crate::repository::Repository;
 
 /// Separates flags in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";
 
-/// Variables for cargo, maturin and the programs that pack files.
+/// Variables for cargo, maturin and the programs that pack files. `tools` is the target folder that has the
+/// headers for other processors.
 ///
 /// # Errors
 /// If git or the compiler does not answer.
-pub fn variables(repository: &Repository, target: &Path) -> Result<Vec<(String, String)>, String> {
+pub fn variables(
+    repository: &Repository,
+    target: &Path,
+    tools: &Path,
+) -> Result<Vec<(String, String)>, String> {
     let time = repository.output("git", &["log", "-1", "--format=%ct"])?;
     let compiler = PathBuf::from(repository.output("rustc", &["--print", "sysroot"])?.trim());
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -23,7 +29,7 @@ pub fn variables(repository: &Repository, target: &Path) -> Result<Vec<(String, 
     let c_flags: Vec<String> =
         folders.iter().map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display())).collect();
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    Ok([
+    let mut variables: Vec<(String, String)> = [
         ("SOURCE_DATE_EPOCH", time.trim().to_owned()),
         ("CARGO_ENCODED_RUSTFLAGS", flags.join(SEPARATOR)),
         ("CFLAGS", c_flags.join(" ")),
@@ -33,7 +39,9 @@ pub fn variables(repository: &Repository, target: &Path) -> Result<Vec<(String, 
         ("TZ", "UTC".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
-    .into())
+    .into();
+    variables.extend(cross::variables(tools));
+    Ok(variables)
 }
 
 /// Folders whose paths are replaced in programs, and their replacements. The compiler takes the last one that

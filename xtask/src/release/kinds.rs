@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::making::Release;
-use super::{archive, book, components, debian, notices, program, sums, wheels};
+use super::{archive, book, components, debian, fingerprints, notices, program, sums, wheels};
 use crate::repository::Done;
 
 /// Makes the files of one kind.
 type Make = fn(&Release) -> Done;
 
-/// The kinds of files, in the order of their creation. The program is first, and
-/// the book before the Debian package, because others contain them.
+/// The comparison of fingerprints, which writes no file.
+pub const FINGERPRINTS: &str = "fingerprints";
+
+/// The kinds of files, in the order of their creation. The program is first, and the book before the Debian
+/// package, because others contain them.
 pub const KINDS: &[(&str, Make)] = &[
     ("program", program::build),
     ("notices", notices::write),
@@ -21,6 +24,7 @@ pub const KINDS: &[(&str, Make)] = &[
     ("book", book::pack),
     ("debian", debian::pack),
     ("wheels", wheels::build),
+    (FINGERPRINTS, fingerprints::compare),
 ];
 
 /// Makes all kinds of files, except some, and their checksums.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::environment;
+use super::platform::{self, Platform};
 use super::tools::Tools;
-use super::{environment, platform};
 use crate::repository::{Done, Repository};
 
 /// A release that is being made.
@@ -13,6 +14,8 @@ pub struct Release<'a> {
     pub repository: Repository,
     /// Programs that make the files.
     pub tools: &'a Tools,
+    /// The platforms of the program; the first is that of this machine.
+    pub platforms: Vec<&'static Platform>,
     /// Version of the program.
     pub version: String,
     /// The target folder of cargo.
@@ -31,6 +34,7 @@ impl Release<'_> {
         target: &Path,
         out: &Path,
         tools: &'a Tools,
+        platforms: &[&'static Platform],
     ) -> Result<Release<'a>, String> {
         let metadata = repository.metadata()?;
         let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
@@ -39,23 +43,34 @@ impl Release<'_> {
         Ok(Release {
             repository: Repository {
                 root: repository.root.clone(),
-                variables: environment::variables(repository, target)?,
+                variables: environment::variables(repository, target, &tools.headers)?,
             },
             tools,
+            platforms: platforms.to_vec(),
             version: version.ok_or(format!("there is no package {}", platform::PACKAGE))?.to_owned(),
             target: target.to_owned(),
             out: out.to_owned(),
         })
     }
 
-    /// Name and version of the release for one target of the compiler.
-    pub fn name(&self) -> String {
-        format!("giveway-{}-{}", self.version, platform::TARGET)
+    /// Name and version of the release for one platform.
+    pub fn name(&self, platform: &Platform) -> String {
+        format!("giveway-{}-{}", self.version, platform.target)
     }
 
-    /// Folder of the built program. The folder `package` in it has the generated files.
-    pub fn built(&self) -> PathBuf {
-        self.target.join(platform::TARGET).join(platform::PROFILE)
+    /// Folder of the program that is built for a platform. Its folder `package` has the generated files.
+    pub fn built(&self, platform: &Platform) -> PathBuf {
+        self.target.join(platform.target).join(platform::PROFILE)
+    }
+
+    /// Does something for each platform.
+    ///
+    /// # Errors
+    /// The first error.
+    pub fn each(&self, mut work: impl FnMut(&Platform) -> Done) -> Done {
+        self.platforms
+            .iter()
+            .try_for_each(|platform| work(platform).map_err(|error| format!("{}: {error}", platform.target)))
     }
 
     /// Copies a file of the repository to the finished files.

@@ -29,7 +29,8 @@ struct Notice {
 
 /// Writes the file.
 pub fn write(release: &Release) -> Done {
-    let metadata = release.repository.metadata_with(&["--filter-platform", platform::TARGET])?;
+    let platforms = release.platforms.iter().flat_map(|platform| ["--filter-platform", platform.target]);
+    let metadata = release.repository.metadata_with(&platforms.collect::<Vec<_>>())?;
     let packages = linked(&metadata)?;
     let mut list = String::new();
     let mut notices = standard_library(release)?;

@@ -1,38 +1,43 @@
-//! The static program, its manual pages, and its completions for shells.
+//! The static programs, their manual pages, and their completions for shells.
 
 use std::fs;
 use std::path::Path;
 
 use super::making::Release;
-use super::platform::{PACKAGE, PROFILE, TARGET};
+use super::platform::{PACKAGE, PROFILE, Platform};
 use crate::repository::Done;
 
 /// The largest program to publish, bytes.
 const LARGEST: u64 = 25_000_000;
 
-/// Stores the relocations of a static program as bits, which saves a megabyte. The C library of a system may
-/// be too old for it; this program has its own.
-const PACKED: &str = "link-arg=-Wl,-z,pack-relative-relocs";
-
 /// Shells, and the files with their completions.
 const SHELLS: [(&str, &str); 3] = [("bash", "giveway.bash"), ("zsh", "_giveway"), ("fish", "giveway.fish")];
 
-/// Builds the program, and writes its manual pages and completions to the folder `package` beside it.
+/// Builds the program for each platform, and writes its manual pages and completions to the folder `package`
+/// beside it.
 pub fn build(release: &Release) -> Done {
-    let build = ["auditable", "rustc", "--locked", "--profile", PROFILE, "--target", TARGET];
-    let link = ["--package", PACKAGE, "--bin", "giveway", "--", "-C", PACKED];
+    release.each(|platform| build_one(release, platform))
+}
+
+fn build_one(release: &Release, platform: &Platform) -> Done {
+    let build = ["auditable", "rustc", "--locked", "--profile", PROFILE, "--target", platform.target];
+    let link = ["--package", PACKAGE, "--bin", "giveway", "--", "-C", platform.packed];
     release.repository.run(&release.tools.auditable, &[&build[..], &link].concat())?;
-    let program = release.built().join("giveway");
-    check(release, &program)?;
+    let program = release.built(platform).join("giveway");
+    check(release, platform, &program)?;
     let program = program.to_string_lossy();
-    let folder = release.built().join("package");
+    let output = |arguments: &[&str]| {
+        let words = [platform.command(&program), arguments.to_vec()].concat();
+        release.repository.output(words[0], &words[1..])
+    };
+    let folder = release.built(platform).join("package");
     // Pages of commands that exist no more must not stay.
     let _ = fs::remove_dir_all(&folder);
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(folder.join("completions")).map_err(failed)?;
-    release.repository.output(&program, &["man", &folder.join("man").to_string_lossy()])?;
+    output(&["man", &folder.join("man").to_string_lossy()])?;
     for (shell, file) in SHELLS {
-        let script = release.repository.output(&program, &["completions", shell])?;
+        let script = output(&["completions", shell])?;
         fs::write(folder.join("completions").join(file), script).map_err(failed)?;
     }
     Ok(())
@@ -40,14 +45,16 @@ pub fn build(release: &Release) -> Done {
 
 /// Checks the size of the program, that it is static, that it names its commit, and that it has no path of
 /// this machine.
-fn check(release: &Release, program: &Path) -> Done {
+fn check(release: &Release, platform: &Platform, program: &Path) -> Done {
     let failed = |error: std::io::Error| format!("{}: {error}", program.display());
     let content = fs::read(program).map_err(failed)?;
     println!("{}: {:.1} MB", program.display(), content.len() as f64 / 1e6);
     if content.len() as u64 > LARGEST {
         return Err(format!("the program has {} bytes, and may have {LARGEST}", content.len()));
     }
-    let version = release.repository.output(&program.to_string_lossy(), &["--version"])?;
+    let name = program.to_string_lossy();
+    let words = [platform.command(&name), vec!["--version"]].concat();
+    let version = release.repository.output(words[0], &words[1..])?;
     print!("{version}");
     let commit = release.repository.output("git", &["rev-parse", "--short=12", "HEAD"])?;
     if !version.contains(&format!("(commit {},", commit.trim())) {

@@ -1,6 +1,9 @@
 //! The programs that make a release. Missing ones are installed.
 
-use super::platform::TARGET;
+use std::path::{Path, PathBuf};
+
+use super::cross;
+use super::platform::Platform;
 use crate::repository::Repository;
 use crate::tools;
 
@@ -15,14 +18,20 @@ pub struct Tools {
     pub deb: String,
     /// Builds the book.
     pub mdbook: String,
+    /// The target folder that has the headers for other processors.
+    pub headers: PathBuf,
 }
 
 impl Tools {
-    /// Installs what is missing.
+    /// Installs what is missing for these platforms. `target` is the target folder of cargo.
     ///
     /// # Errors
     /// What cannot be installed.
-    pub fn set_up(repository: &Repository) -> Result<Tools, String> {
+    pub fn set_up(
+        repository: &Repository,
+        target: &Path,
+        platforms: &[&'static Platform],
+    ) -> Result<Tools, String> {
         // The C library zstd and the allocator are compiled with the headers of musl.
         let packages: Vec<&str> =
             [("musl-gcc", "musl-tools"), ("tar", "tar"), ("gzip", "gzip"), ("xz", "xz-utils")]
@@ -33,7 +42,10 @@ impl Tools {
         if !packages.is_empty() {
             tools::install(repository, &packages)?;
         }
-        tools::standard_library(repository, TARGET)?;
+        for platform in platforms {
+            tools::standard_library(repository, platform.target)?;
+        }
+        cross::set_up(repository, target, platforms)?;
         // Also fetches the crates, whose folders must exist before their paths are removed from programs.
         repository.cargo(&["fetch", "--locked", "--quiet"])?;
         Ok(Tools {
@@ -41,6 +53,7 @@ impl Tools {
             cyclonedx: tools::build(repository, "auditable2cdx", "0.1.0", &[])?,
             deb: tools::build(repository, "cargo-deb", "3.8.0", &[])?,
             mdbook: tools::mdbook(repository)?,
+            headers: target.to_owned(),
         })
     }
 }
