@@ -34,10 +34,32 @@ const PACKETS: [u32; 2] = [100_000, 5_000];
 /// Flags of the chore.
 pub const FLAGS: [&str; 6] = ["--quick", "--oracle", "--flood", "--again", "--compare", "--book"];
 
+/// Programs of the virtual machine, words that make them end at once, and their packages.
+const NEEDED: [(&str, &str, &str); 13] = [
+    ("qemu-system-x86_64", "--version", "qemu-system-x86"),
+    ("bpftool", "version", "bpftool"),
+    ("clang-19", "--version", "clang-19"),
+    ("busybox", "--help", "busybox-static"),
+    ("cpio", "--version", "cpio"),
+    ("zstd", "--version", "zstd"),
+    ("xz", "--version", "xz-utils"),
+    ("dash", "-c true", "dash"),
+    ("tc", "-V", "iproute2"),
+    ("ss", "-V", "iproute2"),
+    ("dpkg", "--version", "dpkg"),
+    ("ethtool", "--version", "ethtool"),
+    ("tcpdump", "--version", "tcpdump"),
+];
+
 /// The kernel of the test, and its folder.
 pub struct Ready {
     folder: PathBuf,
     kernel: Kernel,
+}
+
+/// The packages of Debian that the test needs, beside a compiler.
+pub fn packages() -> Vec<&'static str> {
+    NEEDED.iter().map(|(_, _, package)| *package).collect()
 }
 
 /// Prepares the test. Fails if this machine cannot run it.
@@ -170,22 +192,7 @@ fn set_up(repository: &Repository) -> Done {
     if std::env::consts::ARCH != "x86_64" {
         return Err("the virtual machine and its programs need an x86_64 processor".to_owned());
     }
-    let needed = [
-        ("qemu-system-x86_64", "--version", "qemu-system-x86"),
-        ("bpftool", "version", "bpftool"),
-        ("clang-19", "--version", "clang-19"),
-        ("busybox", "--help", "busybox-static"),
-        ("cpio", "--version", "cpio"),
-        ("zstd", "--version", "zstd"),
-        ("xz", "--version", "xz-utils"),
-        ("dash", "-c true", "dash"),
-        ("tc", "-V", "iproute2"),
-        ("ss", "-V", "iproute2"),
-        ("dpkg", "--version", "dpkg"),
-        ("ethtool", "--version", "ethtool"),
-        ("tcpdump", "--version", "tcpdump"),
-    ];
-    let absent: Vec<&str> = needed
+    let absent: Vec<&str> = NEEDED
         .iter()
         .filter(|(program, version, _)| !repository.has(program, &version.split(' ').collect::<Vec<_>>()))
         .map(|(_, _, package)| *package)

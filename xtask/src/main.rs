@@ -13,6 +13,7 @@ mod format;
 mod fuzz;
 mod growth;
 mod html;
+mod image;
 mod instructions;
 mod kernel;
 mod library;
@@ -31,6 +32,7 @@ mod steps;
 mod test;
 mod test_programs;
 mod tools;
+mod try_it;
 mod varying;
 
 use std::process::ExitCode;
@@ -93,6 +95,13 @@ cargo xtask CHORE
                    makes everything that is published, from the commit that is checked out: static programs, Debian
                    packages, the book, wheels, licences, components, checksums, and compares the fingerprints on another
                    processor (half an hour); --check builds it a second time in another folder and compares
+  image [--files DIR] [--debootstrap] [--checks]
+                   builds an image for containers with the package of a release, target/image/giveway.oci.tar, and runs the
+                   demo in it; --debootstrap makes the base image from Debian's packages (as root) instead of fetching it,
+                   --checks adds what test-kernel needs
+  try [--files DIR]
+                   installs the files of a release in a bare Debian in a folder, and measures the time until the table of
+                   the demo, at most a minute (needs root; debootstrap takes a minute the first time)
   record-example   records examples/home-uplink.pcapng over real Linux TCP (Linux, as root; under a minute)
 ";
 
@@ -132,6 +141,8 @@ fn main() -> ExitCode {
         ["python"] => python::set_up(&repository).and_then(|()| python::check(&repository)),
         ["python", "--wheel"] => python::wheels(&repository).map(drop),
         ["release", rest @ ..] => release::run(&repository, rest),
+        ["image", rest @ ..] => image::run(&repository, rest),
+        ["try", rest @ ..] => try_it::run(&repository, rest),
         ["validate-ns2", rest @ ..] => {
             repository.run("python3", &[&["validation/ns2/run.py"], rest].concat())
         }
