@@ -1,7 +1,7 @@
 //! Builds the image for containers with the Debian package of a release, and tries it.
 //!
-//! buildah builds it from `packaging/image/Dockerfile`, and writes it as an OCI archive. Its storage is in the
-//! target folder, so that this machine stays as it is.
+//! buildah builds it from `packaging/image/Dockerfile`, and writes it as an OCI archive. Its storage is in
+//! the target folder, so that this machine stays as it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};

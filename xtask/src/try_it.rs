@@ -1,7 +1,7 @@
 //! Installs the files of a release in a bare Debian, and runs the demo, as a newcomer does.
 //!
-//! The system is Debian's smallest set of packages in a folder: it has no compiler, no Python and no Rust. The
-//! chore measures the time from the first command of the user to the table of the demo.
+//! The system is Debian's smallest set of packages in a folder: it has no compiler, no Python and no Rust.
+//! The chore measures the time from the first command of the user to the table of the demo.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -60,7 +60,8 @@ pub(super) fn run_all(
     if ran.is_empty() { Err("there are no scenarios".to_owned()) } else { Ok(ran) }
 }
 
-/// Runs one scenario with the program that the words of `command` start, and returns the JSON object that it prints.
+/// Runs one scenario with the program that the words of `command` start, and returns the JSON object that it
+/// prints.
 pub(super) fn run(
     repository: &Repository,
     command: &[&str],
