@@ -23,6 +23,7 @@ mod papers;
 mod pictures;
 mod program;
 mod prose;
+mod publishable;
 mod python;
 mod release;
 mod repository;
@@ -95,6 +96,9 @@ cargo xtask CHORE
                    makes everything that is published, from the commit that is checked out: static programs, Debian
                    packages, the book, wheels, licences, components, checksums, and compares the fingerprints on another
                    processor (half an hour); --check builds it a second time in another folder and compares
+  publishable      packs the crates that others may use (two seconds); --compile compiles each from its package
+  semver           compares the interfaces of these crates with those of the last tag (builds cargo-semver-checks)
+  changes          prints a draft of the changes since the last tag, for CHANGELOG.md (needs Python)
   image [--files DIR] [--debootstrap] [--checks]
                    builds an image for containers with the package of a release, target/image/giveway.oci.tar, and runs the
                    demo in it; --debootstrap makes the base image from Debian's packages (as root) instead of fetching it,
@@ -141,6 +145,10 @@ fn main() -> ExitCode {
         ["python"] => python::set_up(&repository).and_then(|()| python::check(&repository)),
         ["python", "--wheel"] => python::wheels(&repository).map(drop),
         ["release", rest @ ..] => release::run(&repository, rest),
+        ["publishable"] => publishable::pack(&repository, false),
+        ["publishable", "--compile"] => publishable::pack(&repository, true),
+        ["semver"] => publishable::semver(&repository),
+        ["changes"] => publishable::changes(&repository),
         ["image", rest @ ..] => image::run(&repository, rest),
         ["try", rest @ ..] => try_it::run(&repository, rest),
         ["validate-ns2", rest @ ..] => {

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use crate::repository::{Done, Repository, cargo};
 use crate::steps::{Beside, Steps};
 use crate::{
-    book, format, fuzz, instructions, kernel, library, licences, new, pictures, prose, python, scenarios,
-    test_programs, tools,
+    book, format, fuzz, instructions, kernel, library, licences, new, pictures, prose, publishable, python,
+    scenarios, test_programs, tools,
 };
 
 const IN_THE_KERNEL: &str = "kernel disciplines, in a virtual machine";
@@ -37,6 +37,7 @@ pub fn run(repository: &Repository, extent: Extent) -> ExitCode {
     steps.step("documentation of the code", || documentation(repository));
     browser(repository, &mut steps);
     steps.step("tests", || test_programs::run(repository));
+    steps.step("packages of crates", || publishable::pack(repository, false));
     // From here on the programs for the virtual machine are built.
     let machine = kernel::ready(repository).map(|_| Beside::start(repository, "test-kernel", &["--quick"]));
     steps.step("predictions from captures", || library::check(repository, &[]));
