@@ -210,20 +210,21 @@ def _drive(
         while True:
             threads = engine.threads()
             nothing_waits = False
-            while len(running) < _AHEAD * threads:
+            # A batch with an answer may still run a second time: nobody waits for it.
+            while sum(batch.number not in answered for batch in running.values()) < _AHEAD * threads:
                 tasks = sweeping.take(size)
                 nothing_waits = not tasks
                 if nothing_waits:
                     break
                 numbers += 1
                 running[engine.submit(tasks)] = _Batch(tasks, time.monotonic(), numbers)
-            # A batch with an answer may still run a second time: nobody waits for it.
-            if all(batch.number in answered for batch in running.values()):
+            waiting = [batch for batch in running.values() if batch.number not in answered]
+            if not waiting:
                 if sweeping.is_done():
                     return
                 continue
             handles = engine.ready(0.1)
-            if not handles and nothing_waits:
+            if not handles and (nothing_waits or all(_is_slow(batch, seconds) for batch in waiting)):
                 _repeat_slow(engine, running, seconds, answered)
             for handle in handles:
                 batch = running.pop(handle)
@@ -242,19 +243,20 @@ def _drive(
         engine.cancel(running)
 
 
+def _is_slow(batch: _Batch, seconds: float, times: int = 1) -> bool:
+    """Whether a batch that has started so many times takes far longer than usual. Each time waits twice as long."""
+    usual = max(_BATCH, seconds * len(batch.tasks))
+    return time.monotonic() - batch.began > _SLOW * usual * 2 ** (times - 1)
+
+
 def _repeat_slow(engine: Engine, running: dict[Hashable, _Batch], seconds: float, answered: set[int]) -> None:
     """Runs batches again that take far longer than usual. The first answer counts."""
-    now = time.monotonic()
-    starts: dict[int, list[tuple[float, Hashable]]] = {}
+    starts: dict[int, list[tuple[_Batch, Hashable]]] = {}
     for handle, batch in running.items():
-        starts.setdefault(batch.number, []).append((batch.began, handle))
-    for batch in list(running.values()):
-        usual = max(_BATCH, seconds * len(batch.tasks))
-        times = starts.get(batch.number, [])
-        if batch.number in answered or not times or len(times) > _MOST_REPEATS:
+        starts.setdefault(batch.number, []).append((batch, handle))
+    for number, times in starts.items():
+        if number in answered or len(times) > _MOST_REPEATS:
             continue
-        # Each time it waits twice as long for the last one.
-        began, last = max(times, key=lambda each: each[0])
-        if now - began > _SLOW * usual * 2 ** (len(times) - 1):
-            del starts[batch.number]
-            running[engine.submit(batch.tasks, last)] = _Batch(batch.tasks, now, batch.number)
+        last, handle = max(times, key=lambda each: each[0].began)
+        if _is_slow(last, seconds, len(times)):
+            running[engine.submit(last.tasks, handle)] = _Batch(last.tasks, time.monotonic(), number)

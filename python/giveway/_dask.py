@@ -24,13 +24,17 @@ class Dask:
     def __init__(self, client: Any) -> None:
         distributed: Any = need("distributed", "a sweep on a cluster")
         self._client = client
-        self._completed: Any = distributed.as_completed()
+        # With the results: fetching one later waits for a worker that has stopped since, up to ten minutes.
+        self._completed: Any = distributed.as_completed(with_results=True, raise_errors=False)
+        self._answers: dict[Hashable, Answer] = {}
+        self._spec: Spec | None = None
         self._sent: Any = None
         self._numbers = 0
 
     def send(self, spec: Spec) -> None:
         """Hands the request to the scheduler, which sends it to each worker. A new worker, or one that takes the place
         of the last that had it, gets it too, which scattered data do not."""
+        self._spec = spec
         self._sent = self._client.submit(_given, spec, key=f"giveway-{spec.name}", pure=True)
 
     def threads(self) -> int:
@@ -43,9 +47,11 @@ class Dask:
         key = f"giveway-{self._numbers}-{os.getpid()}-{time.time_ns()}"
         # Dask sends a batch to a worker at once, where it waits for those before it.
         workers = None if slow is None else self._others(slow)
+        # A worker fetches what was sent from another, which may have stopped. A repeated batch brings it.
+        spec = self._sent if slow is None else self._spec
         future = self._client.submit(
             _work,
-            self._sent,
+            spec,
             tasks,
             key=key,
             pure=False,
@@ -57,21 +63,27 @@ class Dask:
         return future
 
     def _others(self, slow: Any) -> list[str] | None:
-        """The workers that do not have this batch; None if there is no other one."""
+        """The workers that neither run this batch nor hold its answer; None if there is no other one."""
         has: dict[str, Any] = self._client.processing()
-        return [address for address, keys in has.items() if slow.key not in keys] or None
+        holders: Any = self._client.who_has([slow]).get(slow.key, ())
+        return [address for address, keys in has.items() if slow.key not in keys and address not in holders] or None
 
     def ready(self, seconds: float) -> list[Hashable]:
-        """Batches that have ended."""
+        """Batches whose answers have arrived, or that have failed."""
         until = time.monotonic() + seconds
         while not self._completed.has_ready():
             if time.monotonic() > until:
                 return []
             time.sleep(_PAUSE)
-        return [next(self._completed)]
+        future, self._answers[future] = next(self._completed)
+        return [future]
 
     def answer(self, handle: Any) -> Answer:
-        """The answer of a batch."""
+        """The answer of a batch that is ready."""
+        answer = self._answers.pop(handle)
+        if handle.status == "finished":
+            return answer
+        # Raises the error of the batch.
         return handle.result()
 
     def call(self, spec: Spec, tasks: list[Task]) -> Answer:
