@@ -9,8 +9,9 @@
 //! - [`state`] has the files that record what is loaded, on which interface of which network namespace.
 //! - `bpf` and `tc` run `bpftool` and `tc` for [`attach`]; [`printed`] parses the output of `bpftool`, `tc`
 //!   and `ip`.
-//! - [`redirect`] forwards the traffic of one interface to another, so that a discipline on each of them
-//!   shapes the traffic between them.
+//! - [`route`] leads traffic through the disciplines of both directions: `redirect` between two interfaces,
+//!   so that a discipline on each of them shapes the traffic between them, and `ingress` through one
+//!   interface of a router.
 //!
 //! Everything that changes the kernel is a program of the distribution, run as a child process: `clang`,
 //! `bpftool`, `tc`, `ip` ([`process`]). Giveway therefore links no libbpf and needs no `unsafe` here, and a
@@ -21,10 +22,12 @@
 pub mod attach;
 mod bpf;
 mod error;
+mod ingress;
 pub mod object;
 pub mod printed;
 pub mod process;
-pub mod redirect;
+mod redirect;
+pub mod route;
 pub mod state;
 mod tc;
 pub mod tools;

@@ -39,16 +39,7 @@ pub fn join(devices: [&str; 2]) -> Result<Joined, KernelError> {
 fn connect(joined: &mut Joined) -> Result<(), KernelError> {
     for (at, to) in [(0, 1), (1, 0)] {
         let (from, to) = (joined.devices[at].as_str(), joined.devices[to].as_str());
-        let filter = ["filter", "add", "dev", from, "ingress", "protocol", "all", "pref", "1", "matchall"];
-        let action = ["action", "mirred", "egress", "redirect", "dev", to, "cookie", COOKIE];
-        let filter = [&filter[..], &action].concat();
-        let added = TC.run(&["qdisc", "add", "dev", from, "clsact"]).and_then(|_| TC.run(&filter));
-        added.map_err(|error| match error {
-            KernelError::Failed { command, output } => KernelError::Precondition(format!(
-                "{from} cannot be joined to {to} by tc, which needs the modules sch_ingress, cls_matchall and act_mirred: {command}: {output}"
-            )),
-            other => other,
-        })?;
+        lead(from, to)?;
         // The frames are addressed to hosts behind the other interface.
         if !promiscuous(from)? {
             IP.run(&["link", "set", "dev", from, "promisc", "on"])?;
@@ -58,6 +49,34 @@ fn connect(joined: &mut Joined) -> Result<(), KernelError> {
     Ok(())
 }
 
+/// Leads all frames that one interface receives to another, which sends them.
+///
+/// # Errors
+/// If the kernel lacks such filters.
+pub(crate) fn lead(from: &str, to: &str) -> Result<(), KernelError> {
+    let filter = ["filter", "add", "dev", from, "ingress", "protocol", "all", "pref", "1", "matchall"];
+    let action = ["action", "mirred", "egress", "redirect", "dev", to, "cookie", COOKIE];
+    let filter = [&filter[..], &action].concat();
+    let added = TC.run(&["qdisc", "add", "dev", from, "clsact"]).and_then(|_| TC.run(&filter));
+    added.map(drop).map_err(|error| match error {
+        KernelError::Failed { command, output } => KernelError::Precondition(format!(
+            "{from} cannot be joined to {to} by tc, which needs the modules sch_ingress, cls_matchall and act_mirred: {command}: {output}"
+        )),
+        other => other,
+    })
+}
+
+/// Ends [`lead`].
+///
+/// # Errors
+/// That of `tc`.
+pub(crate) fn end(from: &str) -> Result<(), KernelError> {
+    match filters(from) {
+        Ok(Some(_)) => TC.run(&["qdisc", "del", "dev", from, "clsact"]).map(drop),
+        _ => Ok(()),
+    }
+}
+
 /// Removes the filters, and restores the flags of the interfaces.
 ///
 /// # Errors
@@ -65,22 +84,16 @@ fn connect(joined: &mut Joined) -> Result<(), KernelError> {
 pub fn part(joined: &Joined) -> Result<(), KernelError> {
     let mut done = Ok(());
     for (device, set_promiscuous) in joined.devices.iter().zip(joined.set_promiscuous) {
-        let mut steps = Vec::new();
-        if filters(device).is_ok_and(|there| there.is_some()) {
-            steps.push(TC.run(&["qdisc", "del", "dev", device, "clsact"]));
-        }
+        done = done.and(end(device));
         if set_promiscuous {
-            steps.push(IP.run(&["link", "set", "dev", device, "promisc", "off"]));
-        }
-        for step in steps {
-            done = done.and(step.map(drop));
+            done = done.and(IP.run(&["link", "set", "dev", device, "promisc", "off"]).map(drop));
         }
     }
     done
 }
 
 /// Removes the filters of a process of Giveway that was killed.
-fn clear(device: &str) -> Result<(), KernelError> {
+pub(crate) fn clear(device: &str) -> Result<(), KernelError> {
     match filters(device)? {
         None => Ok(()),
         Some(text) if text.contains(COOKIE) => TC.run(&["qdisc", "del", "dev", device, "clsact"]).map(drop),
