@@ -1,6 +1,6 @@
-# Who uses disciplines in the kernel: a test bed and a bridge of giveway, and what is left of them, also after
+# Who uses disciplines in the kernel: a test bed, a bridge and a router of giveway, and what is left of them, also after
 # a kill.
-for module in veth sch_htb sch_tbf sch_drr cls_flow sch_ingress cls_matchall act_mirred; do
+for module in veth ifb sch_htb sch_tbf sch_drr cls_flow sch_ingress cls_matchall act_mirred; do
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 objects=/objects/named
@@ -125,3 +125,42 @@ check "an interface that is no more" sh -c "
 	ip link add gone type dummy && ip link set gone up && giveway kernel load efd --dev gone --object $objects/giveway_efd.o &&
 	ip link del gone && giveway kernel unload --gone | grep -q 'gone: giveway_efd.*removed'"
 check "nothing is left of it" nothing_left
+
+# The one interface of a router, gw1: what it sends has a queue at its root, and what it receives another.
+ip -n here addr add 10.97.0.2/24 dev here0 && ip addr add 10.97.0.1/24 dev gw0 && ip -n here route add default via 10.97.0.1
+ip -n there addr add 10.98.0.2/24 dev there0 && ip addr add 10.98.0.1/24 dev gw1 && ip -n there route add default via 10.98.0.1
+echo 1 >/proc/sys/net/ipv4/ip_forward
+across() { ip netns exec here ping -c 3 -W 5 10.98.0.2; }
+check "the router forwards" across
+router() {
+	rm -f /run/ready
+	giveway live --wan gw1 --rate 5mbit --rate-reverse 20mbit --fix-offloads --control /run/gw.sock --ready /run/ready --json "$@" \
+		>/run/live.json 2>/run/live.said &
+	live=$!
+	for turn in $(seq 600); do
+		[ -e /run/ready ] && return
+		sleep 0.1
+	done
+	sed 's/^/FAILED: live: /' /run/live.said
+}
+both_counted() { [ "$(giveway control /run/gw.sock show | grep -o '"arrived":{"packets":[1-9]' | wc -l)" -ge 2 ]; }
+# virtual_left: interfaces that live has created for the router.
+virtual_left() { ip link show | grep -E ' gw[0-9]+(-ifb|-stack)?[@:]' | grep -vE ' gw[01][@:]'; }
+for kind in "bpf:efd limit 300p" "efd limit 300p"; do
+	flags="--objects $objects"
+	[ "${kind#bpf:}" = "$kind" ] && flags=
+	router --qdisc "$kind" $flags
+	check "$kind: the router forwards" across
+	check "$kind: packets of both directions are counted" both_counted
+	kill -9 $live
+	wait $live 2>/dev/null
+	check "$kind: the router forwards when live was killed" across
+	router --qdisc "$kind" $flags
+	check "$kind: it forwards again" across
+	kill -TERM $live
+	wait $live || echo "FAILED: $kind: live ended with an error: $(cat /run/live.said)"
+	check "$kind: nothing is left" nothing_left
+	check "$kind: its filters are gone" sh -c "! tc qdisc show | grep -q clsact"
+	virtual_left && echo "FAILED: $kind: an interface is left"
+	check "$kind: the router forwards without it" across
+done

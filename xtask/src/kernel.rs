@@ -32,7 +32,7 @@ use crate::tools;
 /// Packets per discipline and mix; the second number is for `--quick`.
 const PACKETS: [u32; 2] = [100_000, 5_000];
 /// Flags of the chore.
-pub const FLAGS: [&str; 6] = ["--quick", "--oracle", "--flood", "--again", "--compare", "--book"];
+pub const FLAGS: [&str; 7] = ["--quick", "--oracle", "--users", "--flood", "--again", "--compare", "--book"];
 
 /// Programs of the virtual machine, words that make them end at once, and their packages.
 const NEEDED: [(&str, &str, &str); 13] = [
@@ -144,8 +144,10 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
         }
         show(&output, &["AGAIN", "MEMORY"]);
     }
-    if !alone {
+    if !alone || has("--users") {
         stages.time("users", || users::test(repository, folder, kernel))?;
+    }
+    if !alone {
         stages.time("recommended commands", || bed::commands(repository, folder, kernel))?;
         stages.time("test beds", || bed::compare(repository, folder, kernel, &["--quick"]))?;
     }

@@ -7,6 +7,7 @@ mod claim;
 mod error;
 mod filed;
 mod in_kernel;
+mod interfaces;
 mod messages;
 mod notify;
 mod preparing;
@@ -30,8 +31,8 @@ use giveway_control::config::{BridgeConfig, Direction, LinkLimits};
 use giveway_control::settings::{self, Setting, SettingsFile};
 use giveway_control::{ControlError, Controller, building};
 use giveway_live::bridge::Bridge;
-use giveway_live::clock::{Clock, monotonic_ns};
-use giveway_live::device::Ends;
+use giveway_live::clock::{Clock, monotonic_ns, wall_ns};
+use giveway_live::detour::Hooks;
 use giveway_live::direction::Parts;
 use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
 use giveway_live::reservations::{self, ReservedFlows};
@@ -48,6 +49,7 @@ use crate::{Outcome, provenance, show, terminal};
 pub use args::Args;
 pub use error::BridgeError;
 pub use filed::expand;
+use interfaces::{Forwarder, Interfaces};
 use messages::{announce_ready, remark};
 use notify::Manager;
 use preparing::Prepared;
@@ -100,17 +102,22 @@ fn bridge(
     reload: Reload,
     out: &mut dyn Write,
 ) -> Result<Outcome, CliError> {
-    let mut manager = Manager::connect();
+    let mut manager = Manager::connect(args.take_over.is_some());
     let reserving = args.reserving.settings(&config)?;
-    let tun = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:"));
-    if let (Some(_), Some(name)) = (&reserving, tun) {
-        return Err(BridgeError::NotEthernet { interface: name.clone() }.into());
+    let interfaces = Interfaces::of(args);
+    if let (Some(_), Some(name)) = (&reserving, interfaces.tun()) {
+        return Err(BridgeError::NotEthernet { interface: name.to_owned() }.into());
+    }
+    if let (Some(_), Interfaces::One(_)) = (&reserving, interfaces) {
+        let message =
+            "--reserve: control packets pass between hosts on both sides of a bridge: use --in and --out";
+        return Err(BridgeError::Usage(message.to_owned()).into());
     }
     let user = preparing::user(args)?;
-    let Some(mut prepared) = preparing::prepare(args)? else {
+    let Some(mut prepared) = preparing::prepare(args, Forwarder::Program)? else {
         return Err(CliError::Reported(Outcome::Wrong));
     };
-    let (a, b) = open_both(args)?;
+    let (a, b) = interfaces.open(args.ring)?;
     let limits = LinkLimits { ethernet: a.ethernet, longest: a.longest.max(b.longest) };
     config.within(&limits).map_err(|error| BridgeError::Control(ControlError::Flag(error.into())))?;
     let signals = Signals::listen()?;
@@ -151,9 +158,10 @@ fn bridge(
     let streams = Streams::new(args.seed);
     let parts = parts(args, &config, &limits, &streams, tracer.as_ref(), flows, &mut outputs);
     let directions = DirectionSetup::both(a, b, parts);
-    let started = match &prepared.predecessor {
-        Some(_) => Bridge::start_waiting(directions, !args.no_realtime),
-        None => Bridge::start(directions, !args.no_realtime),
+    let detour = interfaces.detour(Forwarder::Program)?;
+    let started = match (&prepared.predecessor, &detour) {
+        (None, None) => Bridge::start(directions, !args.no_realtime),
+        _ => Bridge::start_waiting(directions, !args.no_realtime),
     };
     let mut bridge = started.map_err(BridgeError::Start)?;
     let memory = if args.no_realtime { String::new() } else { privilege::lock_memory() };
@@ -162,6 +170,16 @@ fn bridge(
     }
     let controller =
         Arc::new(Controller::new(bridge.handles(), names, config, limits, streams, tracer, client));
+    let hooks = match detour {
+        Some(detour) => {
+            if prepared.predecessor.is_none() {
+                // The network stack receives earlier frames itself.
+                bridge.handles().iter().for_each(|handle| handle.begin_at(wall_ns()));
+            }
+            Some(detour.begin().map_err(BridgeError::from)?)
+        }
+        None => None,
+    };
     if let Some(predecessor) = &prepared.predecessor {
         predecessor.hand_over(&mut bridge)?;
         remark(args, "took over; the earlier process ends");
@@ -175,6 +193,8 @@ fn bridge(
         });
         // Frames pass already, so a problem does not end this process.
         metrics = args.metrics.and_then(|at| serving::listen(at).map_err(|error| show::error(&error)).ok());
+    } else if hooks.is_some() {
+        bridge.handles().iter().for_each(|handle| handle.release());
     }
     serving::start(prepared.listener.take(), metrics, &controller);
     if let Some(recording) = &mut outputs.recording {
@@ -188,36 +208,12 @@ fn bridge(
         announce_ready(args);
     }
     settle(args, user.as_ref(), reload.file.as_ref());
-    let supervision = Supervision { signals, reload, manager };
+    let supervision = Supervision { signals, reload, manager, hooks };
     let ended = watch(args, bridge, &controller, supervision, &prepared, out)?;
     let outcome = finish(args, ended, &controller, outputs, out);
     // Removes the control socket and restores offloads before this process ends.
     drop(prepared);
     Ok(outcome?)
-}
-
-/// Opens both interfaces, which must be of the same kind.
-fn open_both(args: &Args) -> Result<(Ends, Ends), BridgeError> {
-    let (a, b) = (open(&args.inside, args.ring)?, open(&args.outside, args.ring)?);
-    if a.ethernet != b.ethernet {
-        let [first, second] = [&a, &b].map(|ends| (ends.name.clone(), payload(ends)));
-        return Err(BridgeError::DifferentKinds { first, second });
-    }
-    Ok((a, b))
-}
-
-/// Opens an interface.
-fn open(name: &str, ring: u32) -> Result<Ends, BridgeError> {
-    let opened = match name.strip_prefix("tun:") {
-        Some(name) => giveway_live::tun::open(name),
-        None => giveway_live::packet::open(name, Some(ring as usize)),
-    };
-    opened.map_err(|source| BridgeError::Open { interface: name.to_owned(), source })
-}
-
-/// A word for the payload of an interface.
-fn payload(ends: &Ends) -> &'static str {
-    if ends.ethernet { "Ethernet frames" } else { "IP packets" }
 }
 
 /// Checks that each output file is empty or new, was written by an earlier run, or may be replaced.
@@ -348,7 +344,7 @@ fn watch(
     args: &Args,
     mut bridge: Bridge,
     controller: &Arc<Controller>,
-    Supervision { signals, mut reload, mut manager }: Supervision,
+    Supervision { signals, mut reload, mut manager, hooks }: Supervision,
     prepared: &Prepared,
     out: &mut dyn Write,
 ) -> io::Result<(Vec<giveway_live::bridge::Ended>, bool)> {
@@ -385,7 +381,10 @@ fn watch(
     }
     manager.stopping();
     let whole = bridge.is_whole();
+    // New frames take the usual path while the backlog leaves.
+    let hook_of_backlog = hooks.map(Hooks::end);
     let ended = bridge.stop(patience);
+    drop(hook_of_backlog);
     if let Some(view) = view {
         view.leave(out)?;
     }
@@ -397,6 +396,8 @@ struct Supervision {
     signals: Signals,
     reload: Reload,
     manager: Manager,
+    /// The hooks of a detour.
+    hooks: Option<Hooks>,
 }
 
 /// The settings that SIGHUP applies again: the file, and the flags that take precedence.

@@ -14,6 +14,7 @@ mod live;
 mod live_fragments;
 mod live_privileges;
 mod live_replay;
+mod live_router;
 mod live_settings;
 mod live_take_over;
 mod manual;

@@ -9,7 +9,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use giveway_live::LiveError;
 use giveway_live::checks;
+use giveway_live::detour::Detour;
 use serde_json::{Value, json};
 
 use crate::error::ControlError;
@@ -17,15 +19,17 @@ use crate::error::ControlError;
 /// Folder of the state files, unless the service manager names another one.
 const FOLDER: &str = "/run/giveway";
 
-/// Offloads of an interface that were turned off.
+/// The changes of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The interface, by name.
     pub interface: String,
     /// Its number, because another interface may get the name later.
     pub number: u32,
-    /// The features that were on.
+    /// The features that were on and are off.
     pub features: Vec<String>,
+    /// True if frames take a detour, which has a pair of virtual interfaces.
+    pub detour: bool,
 }
 
 impl Changed {
@@ -46,17 +50,18 @@ impl Changed {
                 .to_owned(),
             number: number.ok_or_else(missing("the number is missing"))?,
             features: features.collect::<Option<_>>().ok_or_else(missing("a feature is not a name"))?,
+            detour: value["detour"].as_bool().unwrap_or(false),
         })
     }
 
     /// The text of a state file.
     pub fn to_text(&self) -> String {
-        let Changed { interface, number, features } = self;
+        let Changed { interface, number, features, detour } = self;
         let comment = "giveway live turned these features off and turns them on again when it ends";
-        format!(
-            "{:#}\n",
-            json!({"comment": comment, "interface": interface, "number": number, "features": features})
-        )
+        let members = json!({
+            "comment": comment, "interface": interface, "number": number, "features": features, "detour": detour
+        });
+        format!("{members:#}\n")
     }
 
     /// The state file of an interface, which a running bridge has written; `None` if there is none.
@@ -88,20 +93,31 @@ pub fn mend(interface: &str, number: u32) -> Option<String> {
     let text = fs::read_to_string(&path).ok()?;
     let message = match Changed::parse(&text) {
         Err(error) => format!("{}: {error}; the file is removed", path.display()),
-        Ok(changed) => {
-            let names = checks::list_offloads(&changed.features);
-            let before =
-                format!("{interface}: an earlier giveway live ended before it could turn {names} on again");
-            match checks::switch_offloads(interface, &changed.features, true) {
-                Ok(()) => format!("{before}; they are on again now"),
-                Err(error) => format!("{before}; {error}"),
-            }
-        }
+        Ok(changed) => undo(interface, &changed),
     };
     match fs::remove_file(&path) {
         Ok(()) => Some(message),
         Err(error) => Some(format!("{message}; {} cannot be removed: {error}", path.display())),
     }
+}
+
+/// Undoes changes, and returns a message.
+fn undo(interface: &str, changed: &Changed) -> String {
+    let mut done = Vec::new();
+    let mut add = |task: &str, now: &str, result: Result<(), LiveError>| {
+        let now = result.map_or_else(|error| error.to_string(), |()| format!("they are {now} now"));
+        done.push(format!("an earlier giveway live ended before it could {task}; {now}"));
+    };
+    if changed.detour {
+        let detour = Detour { interface: interface.to_owned(), number: changed.number };
+        add("remove its virtual interfaces", "removed", detour.remove());
+    }
+    if !changed.features.is_empty() {
+        let names = checks::list_offloads(&changed.features);
+        let restored = checks::switch_offloads(interface, &changed.features, true);
+        add(&format!("turn {names} on again"), "on again", restored);
+    }
+    format!("{interface}: {}", done.join("; "))
 }
 
 fn place(interface: u32) -> io::Result<PathBuf> {
@@ -119,8 +135,8 @@ mod tests {
 
     #[test]
     fn a_state_is_written_and_read() {
-        let changed =
-            Changed { interface: "eth0".into(), number: 7, features: vec!["rx-gro".into(), "rx-lro".into()] };
+        let features = vec!["rx-gro".into(), "rx-lro".into()];
+        let changed = Changed { interface: "eth0".into(), number: 7, features, detour: true };
         assert_eq!(Changed::parse(&changed.to_text()).unwrap(), changed);
         let wrong = |text: &str| Changed::parse(text).unwrap_err().to_string();
         assert_eq!(wrong("{}"), "the features are missing");

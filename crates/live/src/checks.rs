@@ -1,5 +1,7 @@
 //! Checks before a bridge starts: conditions that would silently falsify its results, each with a remedy.
 
+use std::io;
+
 use crate::error::LiveError;
 use crate::interface::{Feature, InterfaceQuery, all};
 
@@ -36,14 +38,39 @@ pub fn privileges() -> Option<Finding> {
     (!may_open_raw_sockets()).then_some(lacking)
 }
 
+/// The offloads that merge packets before a bridge sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// Those of both directions: frames that another machine or this one sends may be merged.
+    All,
+    /// Those of received frames only. The bridge sends the frames of a detour itself.
+    Received,
+}
+
+impl Merging {
+    fn includes(self, name: &str) -> bool {
+        if self == Merging::All { merges(name) } else { MERGES.contains(&name) }
+    }
+}
+
+/// Checks the WAN interface of a router. It has an address, unlike those of a bridge.
+pub fn check_detour(name: &str, merging: Merging) -> Vec<Finding> {
+    match InterfaceQuery::new() {
+        Ok(query) => privileges().into_iter().chain(check_interface(&query, name, merging)).collect(),
+        Err(error) => vec![no_socket(&error)],
+    }
+}
+
+fn no_socket(error: &io::Error) -> Finding {
+    Finding::fatal(format!("cannot open a socket for the checks: {error}"), "")
+}
+
 /// Checks two interfaces for a bridge. `None` is an interface that the program creates itself.
 pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     let mut found = Vec::new();
     let query = match InterfaceQuery::new() {
         Ok(query) => query,
-        Err(error) => {
-            return vec![Finding::fatal(format!("cannot open a socket for the checks: {error}"), "")];
-        }
+        Err(error) => return vec![no_socket(&error)],
     };
     if a.is_some() && a == b {
         let name = a.unwrap_or_default();
@@ -56,34 +83,9 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     found.extend(privileges());
     let mut mtus = Vec::new();
     for name in [a, b].into_iter().flatten() {
+        found.extend(check_interface(&query, name, Merging::All));
         if query.index(name).is_err() {
-            let there = all();
-            let near = giveway_qdisc::units::nearest(name, there.iter().map(String::as_str));
-            let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
-            found.push(Finding::fatal(
-                format!("no interface {name}"),
-                format!("{near}write one of {}", there.join(", ")),
-            ));
             continue;
-        }
-        if query.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
-            found.push(Finding::warning(
-                format!("{name} is down: no frame passes until it is up"),
-                format!("ip link set {name} up"),
-            ));
-        }
-        let features = query.features(name).unwrap_or_default();
-        let on = features.iter().filter(|of| of.active && merges(&of.name)).map(|of| of.name.as_str());
-        let on = short_names(on);
-        if !on.is_empty() {
-            found.push(Finding::warning(
-                format!(
-                    "{name} merges packets ({}): frames longer than the MTU are dropped, and others are \
-                     scheduled as one packet",
-                    on.join(", ")
-                ),
-                format!("--fix-offloads, or: ethtool -K {name} {}", on.map_off()),
-            ));
         }
         if has_address(name) {
             found.push(Finding::warning(
@@ -106,6 +108,41 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
         found.push(Finding::warning(
             format!("the MTU of {a} is {of_a} and that of {b} {of_b}: longer frames are dropped"),
             format!("ip link set {} mtu {}", if of_a < of_b { b } else { a }, of_a.min(of_b)),
+        ));
+    }
+    found
+}
+
+/// Checks that an interface exists, is up, and merges no packets.
+fn check_interface(query: &InterfaceQuery, name: &str, merging: Merging) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if query.index(name).is_err() {
+        let there = all();
+        let near = giveway_qdisc::units::nearest(name, there.iter().map(String::as_str));
+        let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+        found.push(Finding::fatal(
+            format!("no interface {name}"),
+            format!("{near}write one of {}", there.join(", ")),
+        ));
+        return found;
+    }
+    if query.flags(name).is_ok_and(|flags| flags & libc::IFF_UP == 0) {
+        found.push(Finding::warning(
+            format!("{name} is down: no frame passes until it is up"),
+            format!("ip link set {name} up"),
+        ));
+    }
+    let features = query.features(name).unwrap_or_default();
+    let on = features.iter().filter(|of| of.active && merging.includes(&of.name)).map(|of| of.name.as_str());
+    let on = short_names(on);
+    if !on.is_empty() {
+        found.push(Finding::warning(
+            format!(
+                "{name} merges packets ({}): frames longer than the MTU are dropped, and others are \
+                 scheduled as one packet",
+                on.join(", ")
+            ),
+            format!("--fix-offloads, or: ethtool -K {name} {}", on.map_off()),
         ));
     }
     found
@@ -154,17 +191,17 @@ fn short_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     short
 }
 
-/// The number of an interface, and the names of its features that merge packets, are on, and can be turned
-/// off.
+/// The number of an interface, and the names of its features that merge these packets, are on, and can be
+/// turned off.
 ///
 /// # Errors
 /// The error of the system, for example if there is no such interface.
-pub fn merging_offloads(name: &str) -> Result<(u32, Vec<String>), LiveError> {
+pub fn merging_offloads(name: &str, merging: Merging) -> Result<(u32, Vec<String>), LiveError> {
     let system_error = |error| LiveError::Interface { interface: name.to_owned(), error };
     let query = InterfaceQuery::new().map_err(system_error)?;
     let number = query.index(name).map_err(system_error)?;
     let features = query.features(name).map_err(system_error)?;
-    let on = features.into_iter().filter(|of| of.active && of.available && merges(&of.name));
+    let on = features.into_iter().filter(|of| of.active && of.available && merging.includes(&of.name));
     Ok((number.unsigned_abs(), on.map(|of| of.name).collect()))
 }
 

@@ -26,6 +26,24 @@ pub enum LiveError {
     /// Reservations need an Ethernet interface.
     #[error("{0} is not an Ethernet interface; reservations need one")]
     NotEthernet(String),
+    /// A detour needs an Ethernet interface.
+    #[error(
+        "{0} has no Ethernet frames, which a detour needs: name the Ethernet interface below it (for PPPoE, the one \
+         that pppd uses)"
+    )]
+    NoDetour(String),
+    /// The process may not load programs into the kernel.
+    #[error(
+        "this process may not lead frames through a detour (CAP_BPF, CAP_NET_ADMIN or netlink is missing): run it \
+         with sudo; a service needs the drop-in of `giveway live --wan`, which the book describes"
+    )]
+    DetourForbidden(#[source] io::Error),
+    /// The kernel has no hooks for a detour.
+    #[error(
+        "this kernel cannot lead frames through a detour, which needs Linux 6.6 or later (tcx): use a bridge with --in \
+         and --out instead"
+    )]
+    DetourUnknown(#[source] io::Error),
     /// The interface is down.
     #[error("{0} is down: ip link set {0} up")]
     Down(String),

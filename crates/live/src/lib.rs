@@ -6,7 +6,8 @@
 //! [`emulation`] delays or loses it if configured, and the device of the other interface sends it.
 //! [`statistics`] counts. [`bridge`] runs both directions, each in a separate thread, and supervises them;
 //! [`shared`] is the state that these threads share. [`fragments`] joins frames before they are parsed and
-//! cuts them before they are offered, if configured. [`reservations`] is the control plane of reservations.
+//! cuts them before they are offered, if configured. [`detour`] leads the frames of a router's one interface
+//! through a bridge. [`reservations`] is the control plane of reservations.
 //! [`Handle`] has what another process needs to take the interfaces over.
 //!
 //! # Principles
@@ -29,6 +30,7 @@ pub mod checks;
 pub mod cleanup;
 pub mod clock;
 pub mod command;
+pub mod detour;
 pub mod device;
 pub mod direction;
 pub mod emulation;

@@ -29,6 +29,7 @@ pub struct PacketReceiver {
     fd: OwnedFd,
     ring: Ring,
     index: i32,
+    purpose: Use,
     /// True once the socket is bound to the interface; a spare is bound later.
     bound: bool,
 }
@@ -64,11 +65,31 @@ pub struct PacketSender {
 // between calls: `send` overwrites all that it passes to the kernel.
 unsafe impl Send for PacketSender {}
 
-/// Opens the sockets of an interface, and a spare pair.
+/// The use of an interface, which determines the frames that its sockets receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// One end of a bridge: all frames, also those for other machines.
+    Bridge,
+    /// One end of a detour ([`crate::detour`]): frames for this machine, except those with a mark.
+    Detour {
+        /// The mark.
+        except: u32,
+    },
+}
+
+/// Opens the sockets of an interface for a bridge, and a spare pair.
 ///
 /// # Errors
 /// The error of the system; CAP_NET_RAW is required.
 pub fn open(name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
+    open_for(Use::Bridge, name, ring_frames)
+}
+
+/// Opens the sockets of an interface, and a spare pair.
+///
+/// # Errors
+/// The error of the system; CAP_NET_RAW is required.
+pub(crate) fn open_for(purpose: Use, name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
     let query = InterfaceQuery::new()?;
     let index = query.index(name)?;
     let mtu = query.mtu(name)?;
@@ -81,9 +102,9 @@ pub fn open(name: &str, ring_frames: Option<usize>) -> io::Result<Ends> {
         ethernet,
         address: query.address(name)?,
         longest,
-        receiver: Box::new(PacketReceiver::open(index, longest, frames, true)?),
+        receiver: Box::new(PacketReceiver::open(index, longest, frames, purpose)?.activated()?),
         sender: Box::new(PacketSender::open(index)?),
-        spare_receiver: Box::new(PacketReceiver::open(index, longest, frames / 4, false)?),
+        spare_receiver: Box::new(PacketReceiver::open(index, longest, frames / 4, purpose)?),
         spare_sender: Box::new(PacketSender::open(index)?),
     })
 }
@@ -128,7 +149,7 @@ pub(crate) fn bind(fd: &OwnedFd, index: i32, protocol: u16) -> io::Result<()> {
 }
 
 impl PacketReceiver {
-    fn open(index: i32, longest: usize, frames: usize, bound: bool) -> io::Result<PacketReceiver> {
+    fn open(index: i32, longest: usize, frames: usize, purpose: Use) -> io::Result<PacketReceiver> {
         let fd = socket()?;
         set(
             &fd,
@@ -160,11 +181,15 @@ impl PacketReceiver {
         let start = if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) };
         let start = start.ok_or_else(io::Error::last_os_error)?;
         let ring = Ring { start, bytes, frame, frames, next: 0 };
-        let mut receiver = PacketReceiver { fd, ring, index, bound: false };
-        if bound {
-            receiver.activate()?;
+        if let Use::Detour { except } = purpose {
+            ignore_mark(&fd, except)?;
         }
-        Ok(receiver)
+        Ok(PacketReceiver { fd, ring, index, purpose, bound: false })
+    }
+
+    fn activated(mut self) -> io::Result<PacketReceiver> {
+        self.activate()?;
+        Ok(self)
     }
 }
 
@@ -174,6 +199,33 @@ fn stamp_at_interface(fd: &OwnedFd) -> io::Result<()> {
     // The first option makes the kernel stamp all frames, and the second one use that stamp in the ring.
     set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMP, &1)?;
     set(fd, libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &(libc::SOF_TIMESTAMPING_SOFTWARE as i32))
+}
+
+/// Lets a socket ignore frames with this mark. The filter is classic BPF: the kernel's
+/// Documentation/networking/filter.
+fn ignore_mark(fd: &OwnedFd, mark: u32) -> io::Result<()> {
+    /// SKF_AD_OFF + SKF_AD_MARK: the place of the mark, as an address.
+    const MARK: u32 = (-0x1000 + 20_i32) as u32;
+    let step = |code, jump_if_true, k| libc::sock_filter { code, jt: jump_if_true, jf: 0, k };
+    let mut steps = [
+        // Loads the mark.
+        step(0x20, 0, MARK),
+        // Skips one step if it is this one.
+        step(0x15, 1, mark),
+        // Accepts the whole frame.
+        step(0x06, 0, u32::MAX),
+        // Ignores it.
+        step(0x06, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    let length = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    // SAFETY: the kernel reads the program, of its size, and as many steps as `len` says. Both live until the
+    // call returns, and the kernel copies the steps.
+    let answer = unsafe {
+        let (option, value) = (libc::SO_ATTACH_FILTER, (&raw const program).cast());
+        libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, value, length)
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Space that the kernel needs in front of a frame: `tpacket2_hdr`, an address, alignment and a reserve.
@@ -266,14 +318,16 @@ impl Receiver for PacketReceiver {
         if self.bound {
             return Ok(());
         }
-        // Promiscuous mode as long as the socket is open: the bridge needs frames for other machines, too.
-        let membership = libc::packet_mreq {
-            mr_ifindex: self.index,
-            mr_type: libc::PACKET_MR_PROMISC as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        set(&self.fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        if self.purpose == Use::Bridge {
+            // Promiscuous mode as long as the socket is open: the bridge needs frames for others, too.
+            let membership = libc::packet_mreq {
+                mr_ifindex: self.index,
+                mr_type: libc::PACKET_MR_PROMISC as u16,
+                mr_alen: 0,
+                mr_address: [0; 8],
+            };
+            set(&self.fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        }
         bind(&self.fd, self.index, libc::ETH_P_ALL as u16)?;
         self.bound = true;
         // Resets the counter of drops, which started when the socket was opened.

@@ -8,7 +8,7 @@ use super::machine::{PARALLEL, boot, initramfs, module, pack, program};
 use crate::repository::{Done, Repository};
 
 /// Kernel modules for networks of virtual hosts. A module comes after those that it needs.
-pub const MODULES: [&str; 11] = [
+pub const MODULES: [&str; 12] = [
     "drivers/net/veth",
     "net/sched/sch_htb",
     "net/sched/sch_tbf",
@@ -20,6 +20,7 @@ pub const MODULES: [&str; 11] = [
     "net/sched/cls_flower",
     "net/sched/act_skbedit",
     "net/sched/sch_netem",
+    "drivers/net/ifb",
 ];
 
 /// Runs a test bed and a bridge with disciplines in the kernel, and checks that both remove everything that

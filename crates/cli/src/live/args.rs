@@ -30,11 +30,15 @@ const SYSTEM: &str = "System";
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct Args {
     /// Interface on one side, as in `ip link`; tun:NAME creates a TUN interface with this name
-    #[arg(long = "in", value_name = "IF")]
-    pub(super) inside: String,
+    #[arg(long = "in", value_name = "IF", required_unless_present = "wan")]
+    pub(super) inside: Option<String>,
     /// Interface on the other side
-    #[arg(long = "out", value_name = "IF")]
-    pub(super) outside: String,
+    #[arg(long = "out", value_name = "IF", required_unless_present = "wan")]
+    pub(super) outside: Option<String>,
+    /// The one interface of a router with the slow link, in place of --in and --out: --in is then the
+    /// router's own network stack, so --rate is the upload and --rate-reverse the download. Needs Linux 6.6
+    #[arg(long, value_name = "IF", conflicts_with_all = ["inside", "outside"])]
+    pub(super) wan: Option<String>,
     /// Rate from --in to --out, as in 20mbit or "20 Mbit/s"; a table in braces if it varies, as in a
     /// scenario: '{ trace = "x.mahi" }' [default: unlimited]
     #[arg(long, value_name = "RATE")]
@@ -217,6 +221,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   sudo giveway live --in eth0 --out eth1 --rate 20mbit
+  sudo giveway live --wan eth1 --rate 18mbit --rate-reverse 90mbit --fix-offloads
   sudo giveway live --in eth0 --out eth1 --rate 2mbit --qdisc \"efd limit 300p\" --rate-reverse 16mbit
   sudo giveway live --in eth0 --out eth1 --rate 10mbit --delay 20ms --loss 0.1% --jitter 2ms
   sudo giveway live --in eth0 --out eth1 --rate '{ steps = [[\"0s\", \"50mbit\"], [\"10s\", \"1mbit\"]] }'

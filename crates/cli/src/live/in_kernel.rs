@@ -2,7 +2,8 @@
 //! interfaces.
 //!
 //! - The discipline of each direction is a BPF qdisc at the root of its outgoing interface, and the kernel
-//!   redirects frames from one interface to the other. This program processes no frames: it loads, supervises
+//!   redirects frames from one interface to the other. With one interface (`--wan`), the frames that it
+//!   receives get a virtual interface as their queue. This program processes no frames: it loads, supervises
 //!   and unloads, and reports the counters of the kernel.
 //! - Either both directions are in the kernel, or both are in this program.
 //! - Features that process frames are refused by name: link emulation, records, captures and traces.
@@ -20,7 +21,7 @@ use giveway_bridge::pause;
 use giveway_control::settings::Setting;
 use giveway_kernel::KernelError;
 use giveway_kernel::attach::{self, LoadRequest, Source};
-use giveway_kernel::redirect;
+use giveway_kernel::route::Route;
 use giveway_kernel_plan::plan::Plan;
 use giveway_live::clock::monotonic_ns;
 use giveway_live::privilege::{self, Confinement};
@@ -30,6 +31,7 @@ use giveway_watch::{Direction, Snapshot, json, summary};
 
 use super::args::Args;
 use super::error::BridgeError;
+use super::interfaces::{Forwarder, Interfaces};
 use super::messages::{announce_ready, remark};
 use super::preparing::{self, Prepared};
 use super::serving;
@@ -138,7 +140,7 @@ fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
             "--mpu: disciplines in the kernel have no minimum packet size: leave it out, {INSTEAD}"
         ));
     }
-    if let Some(name) = [&args.inside, &args.outside].into_iter().find(|name| name.starts_with("tun:")) {
+    if let Some(name) = Interfaces::of(args).tun() {
         return Err(format!(
             "{name}: the kernel cannot forward to a TUN interface of this program: name two other interfaces, {INSTEAD}"
         ));
@@ -152,7 +154,7 @@ fn refuse(args: &Args, all: &[&Setting]) -> Result<(), String> {
 /// If the bridge cannot start, or the standard output cannot be written.
 pub fn live(args: &Args, requests: [DirectionRequest; 2], out: &mut dyn Write) -> Result<Outcome, CliError> {
     let user = preparing::user(args)?;
-    let Some(prepared) = preparing::prepare(args)? else {
+    let Some(prepared) = preparing::prepare(args, Forwarder::Kernel)? else {
         return Err(CliError::Reported(Outcome::Wrong));
     };
     // Only the threads that serve clients change their user: the watching thread must load and unload.
@@ -168,17 +170,29 @@ fn bridge(
     mut prepared: Prepared,
     out: &mut dyn Write,
 ) -> Result<Outcome, CliError> {
-    let ends = [args.inside.as_str(), args.outside.as_str()];
     let more = args.overhead as i32 - FRAME;
     let plan = |request: &DirectionRequest, to: &str| -> Result<Plan, KernelError> {
         // The default quantum is the largest packet, as it is counted.
         let largest = attach::largest_packet(to)?.saturating_add_signed(more.into());
         Ok(Plan::new(&request.text, request.rate, None, largest)?)
     };
-    let plans = [plan(&requests[0], ends[1])?, plan(&requests[1], ends[0])?];
     attach::ready()?;
-    let signals = Signals::listen()?;
-    let metrics = args.metrics.map(serving::listen).transpose()?;
+    let route = match Interfaces::of(args) {
+        Interfaces::Two(ends) => Route::between(ends),
+        Interfaces::One(wan) => Route::through(wan)?,
+    };
+    let queues = route.queues();
+    let undo = |error: CliError, devices: &[&str]| {
+        // An error of unloading would hide the first error, so it is ignored.
+        devices.iter().for_each(|device| drop(attach::unload(device)));
+        let _ = route.remove();
+        error
+    };
+    let plans =
+        plan(&requests[0], queues[0]).and_then(|forward| Ok([forward, plan(&requests[1], queues[1])?]));
+    let plans = plans.map_err(|error| undo(error.into(), &[]))?;
+    let signals = Signals::listen().map_err(|error| undo(error.into(), &[]))?;
+    let metrics = args.metrics.map(serving::listen).transpose().map_err(|error| undo(error.into(), &[]))?;
     let load = |plan: &Plan, device: &str| {
         let source = args.objects.as_deref().map_or(Source::Compiled, Source::Folder);
         attach::load(&LoadRequest {
@@ -191,23 +205,19 @@ fn bridge(
             replace: false,
         })
     };
-    let forward = load(&plans[0], ends[1])?;
-    let undo = |error: KernelError, devices: &[&str]| {
-        // An error of unloading would hide the first error, so it is ignored.
-        devices.iter().for_each(|device| drop(attach::unload(device)));
-        CliError::Kernel(error)
-    };
-    let reverse = load(&plans[1], ends[0]).map_err(|error| undo(error, &ends[1..]))?;
-    let joined = redirect::join(ends).map_err(|error| undo(error, &ends))?;
+    let forward = load(&plans[0], queues[0]).map_err(|error| undo(error.into(), &[]))?;
+    let reverse = load(&plans[1], queues[1]).map_err(|error| undo(error.into(), &queues[..1]))?;
+    let begun = route.begin().map_err(|error| undo(error.into(), &queues))?;
     let rates = [&plans[0], &plans[1]].map(|plan| plan.params.rate);
     let [forward_plan, reverse_plan] = plans;
+    let [inside, outside] = route.sides();
     let direction = |direction, (from, to): (&str, &str), plan: Plan, attached| {
         let (from, to, text) = (from.to_owned(), to.to_owned(), format!("{PREFIX}{}", plan.text()));
         AttachedDirection { direction, from, to, text, plan, attached }
     };
     let directions = [
-        direction(Direction::Forward, (ends[0], ends[1]), forward_plan, forward),
-        direction(Direction::Reverse, (ends[1], ends[0]), reverse_plan, reverse),
+        direction(Direction::Forward, (&inside, queues[0]), forward_plan, forward),
+        direction(Direction::Reverse, (&outside, queues[1]), reverse_plan, reverse),
     ];
     let bridge = KernelBridge { directions, rates: rates.into(), began: monotonic_ns() };
     let (requests, received) = mpsc::sync_channel(REQUESTS);
@@ -226,7 +236,7 @@ fn bridge(
         remark(args, &format!("not all privileges could be dropped: {}", chain(&error)));
     }
     let whole = watch(args, &bridge, &signals, &received, &stopped, &prepared);
-    let removed = redirect::part(&joined);
+    let removed = route.end(&begun);
     if whole {
         drain(&bridge);
     }
@@ -245,6 +255,9 @@ fn bridge(
             Ok(Some(missing)) => report(missing),
             Err(error) => report(chain(&error)),
         }
+    }
+    if let Err(error) = route.remove() {
+        report(chain(&error));
     }
     match snapshots {
         Ok(snapshots) if args.json => writeln!(out, "{}", json::render(&snapshots))?,

@@ -10,6 +10,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use giveway_live::clock::monotonic_ns;
 
+/// Interval of signs of life if the limit is not known, in nanoseconds.
+const OFTEN: u64 = 1_000_000_000;
+
 /// The connection to the service manager.
 #[derive(Debug)]
 pub struct Manager {
@@ -23,8 +26,9 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Connects to the service manager that started this process, if there is one.
-    pub fn connect() -> Manager {
+    /// Connects to the service manager that started this process, if there is one. `takes_over` is true if
+    /// this process will be the service in place of a running one.
+    pub fn connect(takes_over: bool) -> Manager {
         let socket = env::var_os("NOTIFY_SOCKET").and_then(|place| {
             let socket = UnixDatagram::unbound().ok()?;
             match place.to_str().and_then(|place| place.strip_prefix('@')) {
@@ -37,6 +41,8 @@ impl Manager {
         // sd_watchdog_enabled(3): half of the time limit.
         let limit = env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse::<u64>().ok());
         let every = limit.filter(|limit| *limit > 0).map(|limit| limit * 1000 / 2);
+        // systemd gives the limit to the first process of a service only.
+        let every = every.or((takes_over && socket.is_some()).then_some(OFTEN));
         Manager { socket, every, last: 0, parent: std::os::unix::process::parent_id() }
     }
 

@@ -5,8 +5,9 @@ use std::os::unix::net::UnixListener;
 
 use giveway_control::leftovers::{self, Changed};
 use giveway_control::lock::{self, InterfaceLocks};
-use giveway_live::checks;
+use giveway_live::checks::{self, Merging};
 use giveway_live::cleanup::Cleanup;
+use giveway_live::detour::Detour;
 use giveway_live::privilege::Identity;
 use nix::net::if_::if_nametoindex;
 use nix::unistd::{Uid, User, geteuid};
@@ -14,6 +15,7 @@ use nix::unistd::{Uid, User, geteuid};
 use super::args::Args;
 use super::claim::{Claim, Owner};
 use super::error::BridgeError;
+use super::interfaces::{Forwarder, Interfaces};
 use super::messages::remark;
 use super::socket;
 use super::take_over::{self, Predecessor};
@@ -47,7 +49,7 @@ impl Prepared {
         // From now on this process restores the interfaces.
         claim(&self.states);
         predecessor.end();
-        match take_over::succeed(&real(args), meanwhile) {
+        match take_over::succeed(&Interfaces::of(args).real(), meanwhile) {
             Ok(locks) => self.locks = locks,
             Err(error) => show::error(&error),
         }
@@ -96,12 +98,12 @@ pub fn user(args: &Args) -> Result<Option<(Identity, String)>, BridgeError> {
 ///
 /// # Errors
 /// If a lock, the control socket or the cleanup process is not available, or offloads cannot be read.
-pub fn prepare(args: &Args) -> Result<Option<Prepared>, BridgeError> {
-    if report_findings(args, true) {
+pub fn prepare(args: &Args, forwarder: Forwarder) -> Result<Option<Prepared>, BridgeError> {
+    if report_findings(args, forwarder, true) {
         return Ok(None);
     }
-    let prepared = acquire(args, &real(args))?;
-    report_findings(args, false);
+    let prepared = acquire(args, forwarder)?;
+    report_findings(args, forwarder, false);
     Ok(Some(prepared))
 }
 
@@ -114,12 +116,6 @@ fn claim<'a>(files: impl IntoIterator<Item = &'a Claim>) {
     }
 }
 
-/// The interfaces that exist already. `tun:NAME` is created later.
-fn real(args: &Args) -> Vec<&str> {
-    let ends = [args.inside.as_str(), args.outside.as_str()];
-    ends.into_iter().filter(|name| !name.starts_with("tun:")).collect()
-}
-
 /// The changes of an interface, and the file that lists them.
 #[derive(Clone)]
 struct Change {
@@ -130,17 +126,21 @@ struct Change {
     state: Option<Claim>,
 }
 
-/// Acquires the resources. `real` are the interfaces that exist already.
-fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
-    let predecessor = args.take_over.as_deref().map(|socket| Predecessor::find(socket, real)).transpose()?;
-    let locks = if predecessor.is_some() { InterfaceLocks::default() } else { lock::take(real)? };
+/// Acquires the resources.
+fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
+    let interfaces = Interfaces::of(args);
+    let real = interfaces.real();
+    let predecessor = args.take_over.as_deref().map(|socket| Predecessor::find(socket, &real)).transpose()?;
+    let locks = if predecessor.is_some() { InterfaceLocks::default() } else { lock::take(&real)? };
     for name in real.iter().filter(|_| predecessor.is_none()) {
         if let Some(message) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
             show::warning(&message);
         }
     }
     let (listener, socket) = listen(args, predecessor.as_ref())?.unzip();
-    let changes = changes(args, real, predecessor.is_some())?;
+    let detour = interfaces.detour(forwarder)?;
+    let merging = interfaces.merging(forwarder);
+    let changes = changes(args, &real, merging, detour.is_some(), predecessor.is_some())?;
     let states: Vec<Claim> = changes.iter().filter_map(|change| change.state.clone()).collect();
     let own_socket = socket.clone();
     let cleanup = if socket.is_none() && changes.is_empty() {
@@ -149,6 +149,10 @@ fn acquire(args: &Args, real: &[&str]) -> Result<Prepared, BridgeError> {
         let work = (socket, changes.clone());
         Some(Cleanup::start(move || clean_up(work)).map_err(BridgeError::Cleanup)?)
     };
+    // After the start of the process that removes it.
+    if let Some(detour) = detour.filter(|_| predecessor.is_none()) {
+        detour.create()?;
+    }
     for Change { changed: Changed { interface, .. }, own, .. } in &changes {
         if own.is_empty() {
             continue;
@@ -184,21 +188,36 @@ fn listen(
     }))
 }
 
-/// The offloads of each interface that are restored at the end, with the files that list them: those that
-/// this process turns off, and those that the predecessor has turned off if this process takes over.
-fn changes(args: &Args, real: &[&str], takes_over: bool) -> Result<Vec<Change>, BridgeError> {
+/// The changes of each interface that are undone at the end, with the files that list them: those of this
+/// process, and those of the predecessor if this process takes over.
+fn changes(
+    args: &Args,
+    real: &[&str],
+    merging: Merging,
+    detour: bool,
+    takes_over: bool,
+) -> Result<Vec<Change>, BridgeError> {
     let mut changes = Vec::new();
-    for name in real {
+    for name in real.iter().copied() {
         let (number, own) = match args.fix_offloads {
-            true => checks::merging_offloads(name)?,
-            false => (if_nametoindex(*name).unwrap_or_default(), Vec::new()),
+            true => checks::merging_offloads(name, merging)?,
+            false => (if_nametoindex(name).unwrap_or_default(), Vec::new()),
         };
-        let inherited = Changed::read(number).filter(|_| takes_over).map(|changed| changed.features);
+        let inherited = Changed::read(number).filter(|_| takes_over);
+        if takes_over && detour != inherited.as_ref().is_some_and(|changed| changed.detour) {
+            let [this, other] =
+                if detour { ["--wan", "--in and --out"] } else { ["--in and --out", "--wan"] };
+            return Err(BridgeError::Usage(format!(
+                "--take-over: this process has {this}, and the running one {other}: write the same flags, or end \
+                 the running one first"
+            )));
+        }
+        let inherited = inherited.map(|changed| changed.features);
         let features: Vec<String> = inherited.into_iter().flatten().chain(own.clone()).collect();
-        if features.is_empty() {
+        if features.is_empty() && !detour {
             continue;
         }
-        let changed = Changed { interface: (*name).to_owned(), number, features };
+        let changed = Changed { interface: name.to_owned(), number, features, detour };
         let state = match changed.remember() {
             Ok((temporary, path)) => Some(Claim::pending(temporary, path)),
             // Without the file, both processes would restore the interface.
@@ -207,7 +226,7 @@ fn changes(args: &Args, real: &[&str], takes_over: bool) -> Result<Vec<Change>, 
                 remark(
                     args,
                     &format!(
-                        "if giveway is killed, offloads may stay off, because this cannot be recorded: {error}"
+                        "if giveway is killed, changes of {name} may stay, because they cannot be recorded: {error}"
                     ),
                 );
                 None
@@ -225,12 +244,19 @@ fn clean_up((socket, changes): (Option<Claim>, Vec<Change>)) {
     {
         show::message(&format!("--control {}: the socket stays: {error}", socket.path().display()));
     }
-    for Change { changed: Changed { interface, number, features }, own, state } in changes {
-        let features = match state.as_ref().map_or(Owner::This, Claim::owner) {
+    for Change { changed: Changed { interface, number, features, detour }, own, state } in changes {
+        let owner = state.as_ref().map_or(Owner::This, Claim::owner);
+        let features = match owner {
             Owner::This => features,
             Owner::Unclaimed => own,
             Owner::Other => continue,
         };
+        let detour = Some(Detour { interface: interface.clone(), number }).filter(|_| detour);
+        if let Some(detour) = detour.filter(|_| owner == Owner::This)
+            && let Err(error) = detour.remove()
+        {
+            show::error(&error);
+        }
         // The interface may be gone, and another one may have its name.
         if !features.is_empty()
             && if_nametoindex(interface.as_str()) == Ok(number)
@@ -246,10 +272,8 @@ fn clean_up((socket, changes): (Option<Claim>, Vec<Change>)) {
 }
 
 /// Prints the findings of the checks: only fatal ones, or only the others. Returns true if there are any.
-fn report_findings(args: &Args, fatal: bool) -> bool {
-    let own = |name: &str| !name.starts_with("tun:");
-    let (a, b) = (args.inside.as_str(), args.outside.as_str());
-    let mut found = checks::check(Some(a).filter(|name| own(name)), Some(b).filter(|name| own(name)));
+fn report_findings(args: &Args, forwarder: Forwarder, fatal: bool) -> bool {
+    let mut found = Interfaces::of(args).check(forwarder);
     found.extend(checks::check_ring(args.ring as usize));
     found.retain(|finding| finding.fatal == fatal);
     for finding in found.iter().filter(|finding| finding.fatal || !args.quiet) {

@@ -44,12 +44,19 @@ impl Live {
     }
 
     /// Starts `command` with the arguments of `giveway live` after its own, and returns once frames pass.
-    pub fn start_with(mut command: Command, bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
+    pub fn start_with(command: Command, bed: &Bed, dir: &Path, arguments: &[&str]) -> Live {
+        Live::start_at(command, dir, &["--in", &bed.name("a1"), "--out", &bed.name("b0")], arguments)
+    }
+
+    /// Starts `command` between or at these interfaces, and returns once frames pass.
+    pub fn start_at(mut command: Command, dir: &Path, interfaces: &[&str], arguments: &[&str]) -> Live {
         let ready = dir.join("ready");
         // A file of an earlier start must not count for this one.
         let _ = std::fs::remove_file(&ready);
         let mut child = command
-            .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--ready"])
+            .arg("live")
+            .args(interfaces)
+            .arg("--ready")
             .arg(&ready)
             .args(arguments)
             .stdout(Stdio::piped())
