@@ -55,6 +55,7 @@ use notify::Manager;
 use preparing::Prepared;
 use signals::Signals;
 pub use socket::{Args as ControlArgs, control};
+use take_over::Earlier;
 use view::View;
 
 /// Time limit for sending the backlog at the end.
@@ -135,9 +136,10 @@ fn bridge(
     let identity = user.as_ref().map(|(identity, _)| *identity);
     confine(args, identity, folder);
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
-    if prepared.predecessor.is_some() {
-        take_over::separate([("--pcap", args.pcap.as_deref()), ("--trace", args.trace.as_deref())])?;
-    }
+    let earlier = match &prepared.predecessor {
+        Some(_) => Earlier::rename([("--pcap", args.pcap.as_deref()), ("--trace", args.trace.as_deref())])?,
+        None => Earlier::default(),
+    };
     let trace = args.trace.as_deref().map(|file| Trace::begin(file, identity, &messages()));
     let mut outputs = Outputs {
         recording,
@@ -182,6 +184,7 @@ fn bridge(
     };
     if let Some(predecessor) = &prepared.predecessor {
         predecessor.hand_over(&mut bridge)?;
+        earlier.remove();
         remark(args, "took over; the earlier process ends");
         announce_ready(args);
         // The service manager must know this process before the earlier one ends.
@@ -379,7 +382,10 @@ fn watch(
             break;
         }
     }
-    manager.stopping();
+    // The service goes on with the process that took over.
+    if !controller.is_handed_over() {
+        manager.stopping();
+    }
     let whole = bridge.is_whole();
     // New frames take the usual path while the backlog leaves.
     let hook_of_backlog = hooks.map(Hooks::end);

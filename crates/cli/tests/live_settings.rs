@@ -100,15 +100,36 @@ fn a_service_manager_is_informed() {
     assert_eq!([received(), received()], ["WATCHDOG=1", "WATCHDOG=1"]);
     let mut next =
         Live::start_with(command(), &bed, dir.path(), &["--control", &socket, "--take-over", &socket]);
-    let main = format!("MAINPID={}", next.process());
-    let order: Vec<String> =
-        (0..200).map(|_| received()).filter(|text| *text == main || text == "STOPPING=1").take(2).collect();
-    assert_eq!(
-        order,
-        [main.as_str(), "STOPPING=1"],
-        "the manager knows the new process before the end of the old one"
-    );
+    let mut messages = Vec::new();
+    let mut until_main = || {
+        loop {
+            let text = received();
+            messages.push(text.clone());
+            if let Some(main) = text.strip_prefix("MAINPID=") {
+                return main.parse::<u32>().expect("it is a number");
+            }
+        }
+    };
+    assert_eq!(until_main(), next.process());
     assert_eq!(live.end().0, Some(0));
-    next.signal("-TERM");
+    // The process that stays in the background is the service, as its parent tells.
+    let (a1, b0) = (bed.name("a1"), bed.name("b0"));
+    let mut background = command();
+    background.args(["live", "--in", &a1, "--out", &b0, "--background", "--control", &socket]);
+    background.args(["--take-over", &socket]).stdout(Stdio::null()).stderr(Stdio::null());
+    assert!(background.status().unwrap().success());
+    let main = until_main();
     assert_eq!(next.end().0, Some(0));
+    until("it answers in place of the other one", || {
+        giveway(&["control", &socket, "show"]).1.contains("directions")
+    });
+    assert!(std::fs::read_to_string(format!("/proc/{main}/cmdline")).unwrap().contains("--take-over"));
+    assert!(giveway(&["control", &socket, "stop"]).0 == Some(0));
+    // Only the last process ends the service.
+    let mut stopping = received();
+    while stopping != "STOPPING=1" {
+        messages.push(stopping);
+        stopping = received();
+    }
+    assert!(!messages.contains(&stopping), "{messages:?}");
 }

@@ -111,7 +111,7 @@ impl HandOver {
             (HandOverRequest::At(ns), Progress::None) => {
                 if ns < wall || ns > wall.saturating_add(AHEAD) {
                     return Err(ControlError::unavailable(
-                        "the instant of the hand-over is not in the next half second: the wall clock was set, try again",
+                        "the instant of the hand-over is not in the next half second: the machine is busy, or the wall clock was set; try again",
                     ));
                 }
                 handles.iter().for_each(|handle| handle.end_at(Some(ns)));

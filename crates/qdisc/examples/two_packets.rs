@@ -1,4 +1,4 @@
-//! A queue that holds two packets, at a port of 1 Mbit/s: prints the packet that leaves and the number of drops.
+//! A queue of two packets, at a port of 1 Mbit/s: prints the packet that leaves and the number of drops.
 
 use giveway_qdisc::{Backlog, Cx, DropReason, FlowKey, Next, Packet, Port, PortId, Qdisc, Rate, Time};
 use std::collections::VecDeque;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use giveway_bridge::pause;
 
 use super::error::BridgeError;
+use super::notify::Manager;
 use crate::Outcome;
 use crate::error::CliError;
 use crate::provenance;
@@ -30,6 +31,8 @@ pub fn start() -> Result<Outcome, CliError> {
     let mut child = child.map_err(BridgeError::flag("--background"))?;
     loop {
         if ready.exists() {
+            // If this process was started by a service manager, the bridge is the service from now on.
+            Manager::connect(false).replaced_by(child.id());
             return Ok(Outcome::Done);
         }
         if let Some(ended) = child.try_wait().map_err(BridgeError::flag("--background"))? {
@@ -41,14 +44,15 @@ pub fn start() -> Result<Outcome, CliError> {
 }
 
 /// Waits until the process that started this one has ended, for at most a second: a service manager
-/// supervises a process only if it has become its parent.
-pub fn wait_for_parent(first: u32) {
+/// supervises a process only if it has become its parent. Returns true if it has ended.
+pub fn wait_for_parent(first: u32) -> bool {
     for _ in 0..100 {
         if std::os::unix::process::parent_id() != first {
-            break;
+            return true;
         }
         pause(LOOK);
     }
+    false
 }
 
 /// The error for a flag that needs a terminal.

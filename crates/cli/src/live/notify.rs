@@ -51,12 +51,17 @@ impl Manager {
         self.send(&format!("READY=1\nSTATUS={}", one_line(status)));
     }
 
-    /// Tells that this process is the service now. `wait` waits until the process with the given number is
-    /// not the parent any more: the manager supervises its own children only.
-    pub fn take_over(&self, wait: impl FnOnce(u32)) {
-        if self.socket.is_some() {
-            wait(self.parent);
-            self.send(&format!("MAINPID={}", std::process::id()));
+    /// Tells that another process is the service now. The manager believes the service's first process, and
+    /// the one that it started for a reload.
+    pub fn replaced_by(&self, process: u32) {
+        self.send(&format!("MAINPID={process}"));
+    }
+
+    /// Waits until the manager knows that this process is the service. `wait` waits until the process with
+    /// the given number is not the parent any more, and returns true if so: it has informed the manager.
+    pub fn take_over(&self, wait: impl FnOnce(u32) -> bool) {
+        if self.socket.is_some() && !wait(self.parent) {
+            self.replaced_by(std::process::id());
         }
     }
 

@@ -17,9 +17,9 @@ use giveway_live::clock::{monotonic_ns, wall_ns};
 use super::error::BridgeError;
 use super::socket;
 
-/// Time from the first request to the instant of the hand-over, in nanoseconds. The other process must get
-/// the request before the instant.
-const LEAD: u64 = 50_000_000;
+/// Times from the first request to the instant of the hand-over, in nanoseconds. The other process must get
+/// the request before the instant, which takes longer on a busy machine, so there are several attempts.
+const LEADS: [u64; 3] = [50_000_000, 150_000_000, 450_000_000];
 /// Time limit for the queue of the other process, in nanoseconds. It ends before, after five seconds.
 const DRAIN: u64 = 8_000_000_000;
 /// Time in which a frame that was stamped before the instant arrives.
@@ -70,10 +70,18 @@ impl Predecessor {
     /// If the other process refuses, or a thread of this bridge has failed. The other process then continues.
     pub fn hand_over(&self, bridge: &mut Bridge) -> Result<(), BridgeError> {
         let handles = bridge.handles();
-        let at = wall_ns() + LEAD;
-        // First, so that no frame is ignored by both.
-        handles.iter().for_each(|handle| handle.begin_at(at));
-        self.request(&format!("hand-over at {at}"))?;
+        let mut agreed = Err(self.refused("there was no attempt".to_owned()));
+        let mut at = 0;
+        for lead in LEADS {
+            at = wall_ns() + lead;
+            // First, so that no frame is ignored by both.
+            handles.iter().for_each(|handle| handle.begin_at(at));
+            agreed = self.request(&format!("hand-over at {at}"));
+            if agreed.is_ok() {
+                break;
+            }
+        }
+        agreed?;
         while wall_ns() < at {
             pause(ASK);
         }
@@ -121,17 +129,43 @@ impl Predecessor {
     }
 }
 
-/// Removes files that the other process still writes, so that this one writes new ones.
-///
-/// # Errors
-/// The error of the system, with the flag.
-pub fn separate(files: [(&str, Option<&Path>); 2]) -> Result<(), BridgeError> {
-    for (flag, path) in files {
-        if let Some(path) = path.filter(|path| path.is_file()) {
-            std::fs::remove_file(path).map_err(BridgeError::path(flag, path))?;
+/// Files that the other process still writes, under other names. They get their names back when this is
+/// dropped, unless this process has taken over.
+#[derive(Debug, Default)]
+pub struct Earlier(Vec<[PathBuf; 2]>);
+
+impl Earlier {
+    /// Renames these files, so that this process writes new ones.
+    ///
+    /// # Errors
+    /// The error of the system, with the flag.
+    pub fn rename(files: [(&str, Option<&Path>); 2]) -> Result<Earlier, BridgeError> {
+        let mut earlier = Earlier::default();
+        for (flag, path) in files {
+            if let Some(path) = path.filter(|path| path.is_file()) {
+                let mut other = path.as_os_str().to_owned();
+                other.push(".earlier");
+                std::fs::rename(path, &other).map_err(BridgeError::path(flag, path))?;
+                earlier.0.push([path.to_owned(), other.into()]);
+            }
+        }
+        Ok(earlier)
+    }
+
+    /// Removes the files, because those of this process replace them.
+    pub fn remove(mut self) {
+        for [_, other] in self.0.drain(..) {
+            let _ = std::fs::remove_file(other);
         }
     }
-    Ok(())
+}
+
+impl Drop for Earlier {
+    fn drop(&mut self) {
+        for [path, other] in &self.0 {
+            let _ = std::fs::rename(other, path);
+        }
+    }
 }
 
 /// Takes the locks of the interfaces once the other process has ended. `meanwhile` is called several times a
@@ -153,5 +187,27 @@ pub fn succeed(
             }
             taken => return taken,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_earlier_file_stays_unless_this_process_takes_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.pcapng");
+        let names = || std::fs::read_dir(dir.path()).unwrap().count();
+        std::fs::write(&path, "earlier").unwrap();
+        let flags = [("--pcap", Some(path.as_path())), ("--trace", None)];
+        let earlier = Earlier::rename(flags).unwrap();
+        std::fs::write(&path, "new").unwrap();
+        drop(earlier);
+        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("earlier".to_owned(), 1));
+        let earlier = Earlier::rename(flags).unwrap();
+        std::fs::write(&path, "new").unwrap();
+        earlier.remove();
+        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("new".to_owned(), 1));
     }
 }
