@@ -6,6 +6,7 @@
 //! The crate is a library so that `cargo xtask docs` can write the book's page of the command line
 //! ([`reference()`]) from the definitions of the flags.
 
+mod advice;
 mod book;
 mod bound;
 mod check;
@@ -192,7 +193,9 @@ fn run_command(arguments: &[OsString]) -> u8 {
     let words = std::iter::once(OsString::from("giveway")).chain(expanded);
     let parsed = program.try_get_matches_from_mut(words);
     let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
-    let command = parsed.unwrap_or_else(|error| error.format(&mut program).exit()).command;
+    let name = arguments.first().and_then(|word| word.to_str());
+    let tipped = |error| advice::with_tip(error, name);
+    let command = parsed.map_err(tipped).unwrap_or_else(|error| error.format(&mut program).exit()).command;
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     rates::warnings(words).iter().for_each(|warning| show::message(warning));
     let mut out = io::stdout().lock();
