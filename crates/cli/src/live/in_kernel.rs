@@ -176,6 +176,12 @@ fn bridge(
         let largest = attach::largest_packet(to)?.saturating_add_signed(more.into());
         Ok(Plan::new(&request.text, request.rate, None, largest)?)
     };
+    // The interfaces that determine the largest packet: a virtual one does not exist yet.
+    let known = match Interfaces::of(args) {
+        Interfaces::Two([inside, outside]) => [outside, inside],
+        Interfaces::One(wan) => [wan, wan],
+    };
+    let plans = [plan(&requests[0], known[0])?, plan(&requests[1], known[1])?];
     attach::ready()?;
     let route = match Interfaces::of(args) {
         Interfaces::Two(ends) => Route::between(ends),
@@ -188,9 +194,6 @@ fn bridge(
         let _ = route.remove();
         error
     };
-    let plans =
-        plan(&requests[0], queues[0]).and_then(|forward| Ok([forward, plan(&requests[1], queues[1])?]));
-    let plans = plans.map_err(|error| undo(error.into(), &[]))?;
     let signals = Signals::listen().map_err(|error| undo(error.into(), &[]))?;
     let metrics = args.metrics.map(serving::listen).transpose().map_err(|error| undo(error.into(), &[]))?;
     let load = |plan: &Plan, device: &str| {
