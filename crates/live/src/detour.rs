@@ -30,7 +30,7 @@
 //!   remains, which the cleanup process removes.
 //! - **The bridge does not know the detour.** A packet socket receives a frame before the ingress hook, which
 //!   then drops the original. A packet socket sends past the egress hook (PACKET_QDISC_BYPASS).
-//! - **A mark tells frames that come back from those of the link** ([`MARK`]). The ingress hook clears it, so
+//! - **A mark tells frames that come back from those of the link** (`MARK`). The ingress hook clears it, so
 //!   that no rule of the router sees it.
 //! - **Two processes may have hooks at once**, while one takes over from the other. Each hook gives the same
 //!   answer as the other process's, and ends the chain.
