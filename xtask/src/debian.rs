@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::repository::{Done, Repository};
+use crate::repository::{Done, Repository, copy_into};
 use crate::tools;
 
 /// The parts of the name of the Debian package of a release.
-pub const PACKAGE: [&str; 3] = ["giveway_", "", "_amd64.deb"];
+pub const PACKAGE_FILE: [&str; 3] = ["giveway_", "", "_amd64.deb"];
 
 /// Keys that sign the packages of Debian.
 pub const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -54,9 +54,7 @@ pub fn bare(repository: &Repository, suite: &str) -> Result<PathBuf, String> {
     if repository.output("id", &["-u"])?.trim() != "0" {
         return Err("a system in a folder is made by root: run this chore as root".to_owned());
     }
-    if !repository.has("debootstrap", &["--version"]) {
-        tools::install(repository, &["debootstrap"])?;
-    }
+    tools::need(repository, &[("debootstrap", "--version", "debootstrap")])?;
     let folder = repository.target()?.join("debian").join(suite);
     if !folder.exists() {
         let unfinished = folder.with_extension("unfinished");
@@ -92,9 +90,7 @@ impl Copy {
     /// # Errors
     /// The error of the system.
     pub fn put(&self, file: &Path) -> Done {
-        let name = file.file_name().ok_or(format!("{}: this is not a file", file.display()))?;
-        let copied = fs::copy(file, self.folder.join("root").join(name));
-        copied.map(drop).map_err(|error| format!("{}: {error}", file.display()))
+        copy_into(file, &self.folder.join("root"))
     }
 
     /// Runs a script of the shell in it, in the folder `/root` and with few variables. Returns its output.

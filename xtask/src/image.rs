@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::debian;
-use crate::repository::{Done, Repository};
+use crate::repository::{Done, Repository, copy_into};
 use crate::{kernel, tools};
 
 /// Name of the image.
@@ -36,9 +36,7 @@ struct Options {
 /// If buildah is missing and cannot be installed, there is no package, or the image cannot be built.
 pub fn run(repository: &Repository, words: &[&str]) -> Done {
     let options = parse(words)?;
-    if !repository.has("buildah", &["--version"]) {
-        tools::install(repository, &["buildah"])?;
-    }
+    tools::need(repository, &[("buildah", "--version", "buildah")])?;
     let target = repository.target()?;
     let files =
         options.files.map_or_else(|| target.join("release-files"), |files| repository.root.join(files));
@@ -46,9 +44,9 @@ pub fn run(repository: &Repository, words: &[&str]) -> Done {
     let context = folder.join("context");
     let _ = fs::remove_dir_all(&context);
     fs::create_dir_all(&context).map_err(|error| format!("{}: {error}", context.display()))?;
-    let package = debian::file(&files, debian::PACKAGE)?;
-    copy(&package, &context)?;
-    copy(&repository.root.join("packaging/image/Dockerfile"), &context)?;
+    let package = debian::file(&files, debian::PACKAGE_FILE)?;
+    copy_into(&package, &context)?;
+    copy_into(&repository.root.join("packaging/image/Dockerfile"), &context)?;
     let buildah = Buildah { repository, store: folder.join("store") };
     if options.debootstrap {
         base(&buildah, &folder.join("base"))?;
@@ -96,11 +94,6 @@ fn parse(words: &[&str]) -> Result<Options, String> {
             }
         }
     }
-}
-
-fn copy(file: &Path, folder: &Path) -> Done {
-    let name = file.file_name().ok_or(format!("{}: this is not a file", file.display()))?;
-    fs::copy(file, folder.join(name)).map(drop).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// The program buildah with a storage of its own. Commands run without namespaces, as in a container of

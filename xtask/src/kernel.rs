@@ -194,11 +194,7 @@ fn set_up(repository: &Repository) -> Done {
     if std::env::consts::ARCH != "x86_64" {
         return Err("the virtual machine and its programs need an x86_64 processor".to_owned());
     }
-    let absent: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(program, version, _)| !repository.has(program, &version.split(' ').collect::<Vec<_>>()))
-        .map(|(_, _, package)| *package)
-        .chain((!Path::new("/usr/include/bpf/bpf_helpers.h").exists()).then_some("libbpf-dev"))
-        .collect();
+    let mut absent = tools::missing(repository, &NEEDED);
+    absent.extend((!Path::new("/usr/include/bpf/bpf_helpers.h").exists()).then_some("libbpf-dev"));
     if absent.is_empty() { Ok(()) } else { tools::install(repository, &absent) }
 }

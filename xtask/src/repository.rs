@@ -161,6 +161,16 @@ pub fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
+/// Copies a file into a folder, under its name.
+///
+/// # Errors
+/// The error of the system, with the file.
+pub fn copy_into(file: &Path, folder: &Path) -> Done {
+    let name = file.file_name().ok_or(format!("{}: this is not a file", file.display()))?;
+    let copied = std::fs::copy(file, folder.join(name));
+    copied.map(drop).map_err(|error| format!("{}: {error}", file.display()))
+}
+
 fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {

@@ -94,6 +94,23 @@ pub fn install(repository: &Repository, packages: &[&str]) -> Done {
     apt(&[&["install", "--no-install-recommends"], packages].concat())
 }
 
+/// Installs the packages of programs that are missing: name, words that make it end at once, package.
+///
+/// # Errors
+/// The packages to install, if this process cannot install them.
+pub fn need(repository: &Repository, programs: &[(&str, &str, &str)]) -> Done {
+    let packages = missing(repository, programs);
+    if packages.is_empty() { Ok(()) } else { install(repository, &packages) }
+}
+
+/// The packages of programs that are missing, in the form of [`need`].
+pub fn missing<'a>(repository: &Repository, programs: &[(&str, &str, &'a str)]) -> Vec<&'a str> {
+    let is_missing =
+        |program: &str, words: &str| !repository.has(program, &words.split(' ').collect::<Vec<_>>());
+    let missing = programs.iter().filter(|(program, words, _)| is_missing(program, words));
+    missing.map(|(_, _, package)| *package).collect()
+}
+
 /// The version of mdBook that builds the book.
 const MDBOOK: &str = "0.5.4";
 

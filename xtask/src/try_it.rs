@@ -28,7 +28,7 @@ struct Way {
 
 /// The ways. A new way is an entry.
 const WAYS: [Way; 3] = [
-    Way { name: "package", file: debian::PACKAGE, before: "", install: "dpkg --install giveway_*.deb" },
+    Way { name: "package", file: debian::PACKAGE_FILE, before: "", install: "dpkg --install giveway_*.deb" },
     Way {
         name: "wheel",
         file: ["giveway-", "-cp311-abi3-", ".whl"],

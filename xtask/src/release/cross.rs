@@ -15,15 +15,8 @@ use crate::tools;
 /// What cannot be installed.
 pub fn set_up(repository: &Repository, target: &Path, platforms: &[&Platform]) -> Done {
     for cross in platforms.iter().filter_map(|platform| platform.cross.as_ref()) {
-        let packages: Vec<&str> =
-            [("clang", "clang"), ("llvm-ar", "llvm"), (cross.emulator, "qemu-user-static")]
-                .into_iter()
-                .filter(|(program, _)| !repository.has(program, &["--version"]))
-                .map(|(_, package)| package)
-                .collect();
-        if !packages.is_empty() {
-            tools::install(repository, &packages)?;
-        }
+        let programs = [("clang", "clang"), ("llvm-ar", "llvm"), (cross.emulator, "qemu-user-static")];
+        tools::need(repository, &programs.map(|(program, package)| (program, "--version", package)))?;
         if !headers(target, cross).exists() {
             download(repository, &folder(target, cross), cross)?;
         }

@@ -31,7 +31,7 @@ pub struct Cross {
     pub emulator: &'static str,
 }
 
-/// The platforms. The first one is that of this machine, and its program writes the manual pages.
+/// The platforms.
 pub static PLATFORMS: [Platform; 2] = [
     Platform {
         name: "x86_64",

@@ -33,15 +33,8 @@ impl Tools {
         platforms: &[&'static Platform],
     ) -> Result<Tools, String> {
         // The C library zstd and the allocator are compiled with the headers of musl.
-        let packages: Vec<&str> =
-            [("musl-gcc", "musl-tools"), ("tar", "tar"), ("gzip", "gzip"), ("xz", "xz-utils")]
-                .into_iter()
-                .filter(|(program, _)| !repository.has(program, &["--version"]))
-                .map(|(_, package)| package)
-                .collect();
-        if !packages.is_empty() {
-            tools::install(repository, &packages)?;
-        }
+        let programs = [("musl-gcc", "musl-tools"), ("tar", "tar"), ("gzip", "gzip"), ("xz", "xz-utils")];
+        tools::need(repository, &programs.map(|(program, package)| (program, "--version", package)))?;
         for platform in platforms {
             tools::standard_library(repository, platform.target)?;
         }
