@@ -21,7 +21,25 @@ pub enum Route {
 
 /// A path in use.
 #[derive(Debug)]
-pub struct Begun(Option<Joined>);
+pub enum Begun<'a> {
+    /// Between two interfaces.
+    Between(Joined),
+    /// Through one interface.
+    Through(&'a Ingress),
+}
+
+impl Begun<'_> {
+    /// Lets frames take the usual path. The qdiscs still have a backlog.
+    ///
+    /// # Errors
+    /// The first step that failed. The other steps were tried as well.
+    pub fn end(&self) -> Result<(), KernelError> {
+        match self {
+            Begun::Between(joined) => redirect::part(joined),
+            Begun::Through(ingress) => ingress.end(),
+        }
+    }
+}
 
 impl Route {
     /// The path between two interfaces.
@@ -45,34 +63,14 @@ impl Route {
         }
     }
 
-    /// Names of the two sides, for messages.
-    pub fn sides(&self) -> [String; 2] {
-        match self {
-            Route::Between(devices) => devices.clone(),
-            Route::Through { device, .. } => [format!("stack of {device}"), device.clone()],
-        }
-    }
-
     /// Lets frames take this path.
     ///
     /// # Errors
     /// If an interface has other filters, or the kernel lacks such filters. Then nothing is changed.
-    pub fn begin(&self) -> Result<Begun, KernelError> {
+    pub fn begin(&self) -> Result<Begun<'_>, KernelError> {
         match self {
-            Route::Between([first, second]) => Ok(Begun(Some(redirect::join([first, second])?))),
-            Route::Through { ingress, .. } => ingress.begin().map(|()| Begun(None)),
-        }
-    }
-
-    /// Lets frames take the usual path. The qdiscs still have a backlog.
-    ///
-    /// # Errors
-    /// The first step that failed. The other steps were tried as well.
-    pub fn end(&self, begun: &Begun) -> Result<(), KernelError> {
-        match (self, begun) {
-            (Route::Through { ingress, .. }, _) => ingress.end(),
-            (Route::Between(_), Begun(Some(joined))) => redirect::part(joined),
-            (Route::Between(_), Begun(None)) => Ok(()),
+            Route::Between([first, second]) => redirect::join([first, second]).map(Begun::Between),
+            Route::Through { ingress, .. } => ingress.begin().map(|()| Begun::Through(ingress)),
         }
     }
 

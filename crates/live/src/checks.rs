@@ -83,8 +83,10 @@ pub fn check(a: Option<&str>, b: Option<&str>) -> Vec<Finding> {
     found.extend(privileges());
     let mut mtus = Vec::new();
     for name in [a, b].into_iter().flatten() {
-        found.extend(check_interface(&query, name, Merging::All));
-        if query.index(name).is_err() {
+        let of_interface = check_interface(&query, name, Merging::All);
+        let is_missing = of_interface.iter().any(|finding| finding.fatal);
+        found.extend(of_interface);
+        if is_missing {
             continue;
         }
         if has_address(name) {

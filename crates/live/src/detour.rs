@@ -84,7 +84,8 @@ impl Detour {
         [format!("gw{}", self.number), format!("gw{}-stack", self.number)]
     }
 
-    /// Creates the pair, with the MTU of the interface, and without offloads and addresses.
+    /// Creates the pair, with the MTU of the interface, and without offloads and addresses. The caller has
+    /// the lock of the interface, so an existing pair is one that a killed process has left. It is replaced.
     ///
     /// # Errors
     /// If the interface has no Ethernet frames, or the error of the system; CAP_NET_ADMIN is required.
@@ -95,6 +96,7 @@ impl Detour {
         }
         let mtu = query.mtu(&self.interface).map_err(on(&self.interface))? as u32;
         let [program, kernel] = self.pair();
+        self.remove()?;
         let netlink = Netlink::open().map_err(|error| self.failed(error))?;
         netlink.create_pair([&program, &kernel], mtu).map_err(|error| self.failed(error))?;
         for end in [&program, &kernel] {
@@ -104,12 +106,6 @@ impl Detour {
             netlink.use_without_addresses(index).map_err(on(end))?;
         }
         Ok(())
-    }
-
-    /// True if the pair exists.
-    pub fn exists(&self) -> bool {
-        let query = InterfaceQuery::new();
-        query.is_ok_and(|query| self.pair().iter().all(|end| query.index(end).is_ok()))
     }
 
     /// Removes the pair, if it exists. A process without threads and with few privileges may call it.
@@ -135,8 +131,7 @@ impl Detour {
         let detour = Use::Detour { except: MARK };
         let stack = packet::open_for(detour, &program, ring_frames).map_err(on(&program))?;
         let link = packet::open_for(detour, &self.interface, ring_frames).map_err(on(&self.interface))?;
-        // The pair is not for users, who know the interface only.
-        Ok((Ends { name: format!("stack of {}", self.interface), ..stack }, link))
+        Ok((stack, link))
     }
 
     /// Leads the frames of the interface through the pair, until the returned value is dropped.
@@ -159,9 +154,7 @@ impl Detour {
         let received = attach(Program::pass_only(MARK), self.number, Hook::Ingress)?;
         Ok(Hooks { _of_the_interface: [out, received], back })
     }
-}
 
-impl Detour {
     /// The error of a request that changes the system.
     fn failed(&self, error: io::Error) -> LiveError {
         match error.raw_os_error() {

@@ -177,13 +177,14 @@ fn bridge(
         Ok(Plan::new(&request.text, request.rate, None, largest)?)
     };
     // The interfaces that determine the largest packet: a virtual one does not exist yet.
-    let known = match Interfaces::of(args) {
+    let interfaces = Interfaces::of(args);
+    let known = match interfaces {
         Interfaces::Two([inside, outside]) => [outside, inside],
         Interfaces::One(wan) => [wan, wan],
     };
     let plans = [plan(&requests[0], known[0])?, plan(&requests[1], known[1])?];
     attach::ready()?;
-    let route = match Interfaces::of(args) {
+    let route = match interfaces {
         Interfaces::Two(ends) => Route::between(ends),
         Interfaces::One(wan) => Route::through(wan)?,
     };
@@ -213,7 +214,7 @@ fn bridge(
     let begun = route.begin().map_err(|error| undo(error.into(), &queues))?;
     let rates = [&plans[0], &plans[1]].map(|plan| plan.params.rate);
     let [forward_plan, reverse_plan] = plans;
-    let [inside, outside] = route.sides();
+    let [inside, outside] = interfaces.sides();
     let direction = |direction, (from, to): (&str, &str), plan: Plan, attached| {
         let (from, to, text) = (from.to_owned(), to.to_owned(), format!("{PREFIX}{}", plan.text()));
         AttachedDirection { direction, from, to, text, plan, attached }
@@ -239,7 +240,7 @@ fn bridge(
         remark(args, &format!("not all privileges could be dropped: {}", chain(&error)));
     }
     let whole = watch(args, &bridge, &signals, &received, &stopped, &prepared);
-    let removed = route.end(&begun);
+    let removed = begun.end();
     if whole {
         drain(&bridge);
     }

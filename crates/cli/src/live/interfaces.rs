@@ -43,13 +43,21 @@ impl<'a> Interfaces<'a> {
             Interfaces::Two(ends) => ends.to_vec(),
             Interfaces::One(wan) => vec![*wan],
         };
-        all.into_iter().filter(|name| !name.starts_with("tun:")).collect()
+        all.into_iter().filter(|name| !is_tun(name)).collect()
+    }
+
+    /// Names of the two sides in messages: the first is that of `--in`, or the network stack of a router.
+    pub fn sides(&self) -> [String; 2] {
+        match self {
+            Interfaces::Two(ends) => ends.map(str::to_owned),
+            Interfaces::One(wan) => [format!("stack of {wan}"), (*wan).to_owned()],
+        }
     }
 
     /// An interface of the form `tun:NAME`.
     pub fn tun(&self) -> Option<&'a str> {
         match self {
-            Interfaces::Two(ends) => ends.iter().copied().find(|name| name.starts_with("tun:")),
+            Interfaces::Two(ends) => ends.iter().copied().find(|name| is_tun(name)),
             Interfaces::One(_) => None,
         }
     }
@@ -58,7 +66,7 @@ impl<'a> Interfaces<'a> {
     pub fn check(&self, forwarder: Forwarder) -> Vec<Finding> {
         match self {
             Interfaces::Two(ends) => {
-                let [a, b] = ends.map(|name| Some(name).filter(|name| !name.starts_with("tun:")));
+                let [a, b] = ends.map(|name| Some(name).filter(|name| !is_tun(name)));
                 checks::check(a, b)
             }
             Interfaces::One(wan) => checks::check_detour(wan, self.merging(forwarder)),
@@ -92,7 +100,12 @@ impl<'a> Interfaces<'a> {
     pub fn open(&self, ring: u32) -> Result<(Ends, Ends), BridgeError> {
         let (a, b) = match self {
             Interfaces::Two([inside, outside]) => (open(inside, ring)?, open(outside, ring)?),
-            Interfaces::One(wan) => Detour::of(wan)?.open(Some(ring as usize))?,
+            Interfaces::One(wan) => {
+                let (stack, link) = Detour::of(wan)?.open(Some(ring as usize))?;
+                // The pair of a detour is not for users, who know the interface only.
+                let [name, _] = self.sides();
+                (Ends { name, ..stack }, link)
+            }
         };
         if a.ethernet != b.ethernet {
             let [first, second] = [&a, &b].map(|ends| (ends.name.clone(), payload(ends)));
@@ -100,6 +113,11 @@ impl<'a> Interfaces<'a> {
         }
         Ok((a, b))
     }
+}
+
+/// True for an interface that this program creates.
+fn is_tun(name: &str) -> bool {
+    name.starts_with("tun:")
 }
 
 /// Opens an interface.
