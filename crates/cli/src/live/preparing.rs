@@ -149,7 +149,10 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
         let work = (socket, changes.clone());
         Some(Cleanup::start(move || clean_up(work)).map_err(BridgeError::Cleanup)?)
     };
-    // After the start of the process that removes it.
+    // Before the changes, so that the cleanup process undoes them even if one fails.
+    if predecessor.is_none() {
+        claim(&states);
+    }
     if let Some(detour) = detour.filter(|_| predecessor.is_none()) {
         detour.create()?;
     }
@@ -167,9 +170,6 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
             }
             Err(error) => show::error(&error),
         }
-    }
-    if predecessor.is_none() {
-        claim(&states);
     }
     Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket: own_socket, states })
 }

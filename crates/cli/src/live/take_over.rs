@@ -70,18 +70,14 @@ impl Predecessor {
     /// If the other process refuses, or a thread of this bridge has failed. The other process then continues.
     pub fn hand_over(&self, bridge: &mut Bridge) -> Result<(), BridgeError> {
         let handles = bridge.handles();
-        let mut agreed = Err(self.refused("there was no attempt".to_owned()));
-        let mut at = 0;
-        for lead in LEADS {
-            at = wall_ns() + lead;
+        let attempt = |lead: u64| {
+            let at = wall_ns() + lead;
             // First, so that no frame is ignored by both.
             handles.iter().for_each(|handle| handle.begin_at(at));
-            agreed = self.request(&format!("hand-over at {at}"));
-            if agreed.is_ok() {
-                break;
-            }
-        }
-        agreed?;
+            self.request(&format!("hand-over at {at}")).map(|_| at)
+        };
+        let [first, others @ ..] = LEADS;
+        let at = others.into_iter().fold(attempt(first), |agreed, lead| agreed.or_else(|_| attempt(lead)))?;
         while wall_ns() < at {
             pause(ASK);
         }
