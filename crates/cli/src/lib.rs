@@ -6,7 +6,6 @@
 //! The crate is a library so that `cargo xtask docs` can write the book's page of the command line
 //! ([`reference()`]) from the definitions of the flags.
 
-mod advice;
 mod book;
 mod bound;
 mod check;
@@ -50,6 +49,7 @@ mod stop;
 mod sweep;
 mod terminal;
 mod testbed;
+mod tips;
 mod trace;
 
 use std::ffi::OsString;
@@ -194,7 +194,7 @@ fn run_command(arguments: &[OsString]) -> u8 {
     let parsed = program.try_get_matches_from_mut(words);
     let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
     let name = arguments.first().and_then(|word| word.to_str());
-    let tipped = |error| advice::with_tip(error, name);
+    let tipped = |error| tips::with_tip(error, name);
     let command = parsed.map_err(tipped).unwrap_or_else(|error| error.format(&mut program).exit()).command;
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     rates::warnings(words).iter().for_each(|warning| show::message(warning));
