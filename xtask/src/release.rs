@@ -16,6 +16,7 @@ mod kinds;
 mod making;
 mod notices;
 mod options;
+mod places;
 mod platform;
 mod program;
 mod second;

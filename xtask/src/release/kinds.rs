@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::making::Release;
-use super::{archive, book, components, debian, fingerprints, notices, program, sums, wheels};
+use super::{archive, book, components, debian, fingerprints, notices, places, program, sums, wheels};
 use crate::repository::Done;
 
 /// Makes the files of one kind.
 type Make = fn(&Release) -> Done;
 
-/// The comparison of fingerprints, which writes no file.
+/// The comparison of fingerprints, which writes no file, as the search for places.
 pub const FINGERPRINTS: &str = "fingerprints";
 
 /// The kinds of files, in the order of their creation. The program is first, and the book before the Debian
@@ -24,6 +24,7 @@ pub const KINDS: &[(&str, Make)] = &[
     ("book", book::pack),
     ("debian", debian::pack),
     ("wheels", wheels::build),
+    ("places", places::search),
     (FINGERPRINTS, fingerprints::compare),
 ];
 

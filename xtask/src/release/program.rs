@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::making::Release;
+use super::places;
 use super::platform::{PACKAGE, PROFILE, Platform};
 use crate::repository::Done;
 
@@ -63,14 +64,10 @@ fn check(release: &Release, platform: &Platform, program: &Path) -> Done {
     if is_dynamic(&content).ok_or("the program is not an ELF file of 64 bits")? {
         return Err("the program needs an interpreter for shared libraries".to_owned());
     }
-    let root = release.repository.root.to_string_lossy().into_owned();
-    let home = std::env::home_dir().map(|home| home.to_string_lossy().into_owned() + "/.");
-    for path in [Some(root), home].into_iter().flatten() {
-        if contains(&content, path.as_bytes()) {
-            return Err(format!("the program contains the path {path}"));
-        }
+    match places::within(&release.repository, &content) {
+        Some(place) => Err(format!("the program contains {place}")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// True if a program of ELF with 64 bits asks for an interpreter (elf(5), PT_INTERP). `None` if it is another
@@ -88,10 +85,6 @@ fn is_dynamic(program: &[u8]) -> Option<bool> {
     let kinds = (0..count).map(|index| number(usize::try_from(headers + index * size).ok()?, 4));
     let kinds: Vec<u64> = kinds.collect::<Option<_>>()?;
     Some(kinds.contains(&u64::from(INTERPRETER)))
-}
-
-fn contains(content: &[u8], part: &[u8]) -> bool {
-    content.windows(part.len()).any(|window| window == part)
 }
 
 #[cfg(test)]
