@@ -1,11 +1,13 @@
-//! The tags of a page.
+//! The tags and the text of a page, which html5gum reads as browsers do.
+
+use html5gum::{DefaultEmitter, HtmlString, StringReader, Token, Tokenizer};
 
 /// An opening tag.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tag {
     /// In lower case.
     pub name: String,
-    /// Names in lower case, and values without entities.
+    /// Names in lower case and sorted, and values without entities.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -18,74 +20,35 @@ impl Tag {
 
 /// All opening tags of a page, in their order. The text of scripts, styles and comments has none.
 pub fn tags(page: &str) -> Vec<Tag> {
-    let mut tags = Vec::new();
-    let mut rest = page;
-    while let Some((_, after)) = rest.split_once('<') {
-        if let Some(comment) = after.strip_prefix("!--") {
-            rest = comment.split_once("-->").map_or("", |(_, after)| after);
-            continue;
-        }
-        if !after.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            rest = after;
-            continue;
-        }
-        let (tag, after) = tag(after);
-        rest = match tag.name.as_str() {
-            "script" | "style" => {
-                let end = format!("</{}", tag.name);
-                after.split_once(end.as_str()).map_or("", |(_, after)| after)
-            }
-            _ => after,
-        };
-        tags.push(tag);
-    }
-    tags
+    let tags = tokens(page).filter_map(|token| match token {
+        Ok(Token::StartTag(tag)) => Some(tag),
+        _ => None,
+    });
+    tags.map(|tag| Tag {
+        name: string(&tag.name),
+        attributes: tag.attributes.iter().map(|(name, value)| (string(name), string(value))).collect(),
+    })
+    .collect()
 }
 
-/// Parses a tag from its name on. Returns the text after it as well.
-fn tag(text: &str) -> (Tag, &str) {
-    let end = text.find(|c: char| c.is_whitespace() || c == '>' || c == '/').unwrap_or(text.len());
-    let mut tag = Tag { name: text[..end].to_ascii_lowercase(), attributes: Vec::new() };
-    let mut rest = &text[end..];
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/');
-        if let Some(after) = rest.strip_prefix('>') {
-            return (tag, after);
-        }
-        let end = rest.find(|c: char| c.is_whitespace() || "=>/".contains(c)).unwrap_or(rest.len());
-        if end == 0 {
-            return (tag, rest);
-        }
-        let name = rest[..end].to_ascii_lowercase();
-        rest = rest[end..].trim_start();
-        let value = match rest.strip_prefix('=') {
-            None => "",
-            Some(after) => {
-                let after = after.trim_start();
-                let (value, after) = value(after);
-                rest = after;
-                value
-            }
-        };
-        tag.attributes.push((name, plain(value)));
-    }
-}
-
-/// The value of an attribute, with or without quotes, and the text after it.
-fn value(text: &str) -> (&str, &str) {
-    for quote in ['"', '\''] {
-        if let Some(inner) = text.strip_prefix(quote) {
-            return inner.split_once(quote).unwrap_or((inner, ""));
-        }
-    }
-    text.split_at(text.find(|c: char| c.is_whitespace() || c == '>').unwrap_or(text.len()))
-}
-
-/// Replaces the entities that mdBook and browsers write.
+/// The text of a part of a page, without entities.
 pub fn plain(text: &str) -> String {
-    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#39;", "'")];
-    let text = entities.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain));
-    text.replace("&amp;", "&")
+    let texts = tokens(text).filter_map(|token| match token {
+        Ok(Token::String(text)) => Some(string(&text)),
+        _ => None,
+    });
+    texts.collect()
+}
+
+fn tokens(page: &str) -> Tokenizer<StringReader<'_>, DefaultEmitter<()>> {
+    let mut emitter = DefaultEmitter::default();
+    // After the opening tag of a script begins text.
+    emitter.naively_switch_states(true);
+    Tokenizer::new_with_emitter(page, emitter)
+}
+
+fn string(text: &HtmlString) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 #[cfg(test)]
@@ -103,8 +66,12 @@ mod tests {
                 format!("{}{}", tag.name, attributes.collect::<String>())
             })
             .collect();
-        let expected = ["p", "a href=x?a&b#c id=y", "img src=a>b.svg alt=", "script src=s.js", "br", "em"];
-        assert_eq!(found, expected);
+        assert_eq!(found, ["p", "a href=x?a&b#c id=y", "img alt= src=a>b.svg", "script src=s.js", "br"]);
         assert_eq!(tags(page)[1].get("id"), Some("y"));
+    }
+
+    #[test]
+    fn text_has_no_entities() {
+        assert_eq!(plain("&lt;svg a=&quot;1&quot;&gt;&#x27;&amp;amp;&#39;"), "<svg a=\"1\">'&amp;'");
     }
 }
