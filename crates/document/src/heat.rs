@@ -12,6 +12,8 @@ use crate::parts::{HeatCell, HeatMap, HeatPanel, Shade};
 
 /// The height of a row, pixels.
 const ROW: usize = 30;
+/// The height of a line of text in a cell, pixels.
+const LINE: usize = 14;
 /// The most rows of a map with the names of its columns at the bottom.
 const LONG: usize = 16;
 /// The opacity of the lowest and the highest value.
@@ -120,17 +122,21 @@ impl HeatPanel {
                     "axis": { "labelAngle": angle, "labelLimit": 220, "ticks": false, "domain": false,
                               "orient": if field == "x" { place } else { "left" } } })
         };
+        // A text with several lines begins at the middle of its cell.
+        let lines = self.cells.iter().map(|cell| cell.text.lines().count()).max().unwrap_or(1).max(1);
+        let more = (lines - 1) * LINE;
         let characters: usize = self.x.categories.iter().map(|name| name.chars().count() + 2).sum();
         let (x, y) = (axis("x", &self.x, if characters <= 44 { 0 } else { -35 }), axis("y", &self.y, 0));
         json!({
-            "data": { "name": "cells" }, "height": ROW * self.y.categories.len().max(1),
+            "data": { "name": "cells" }, "height": (ROW + more) * self.y.categories.len().max(1),
             "layer": [
                 { "mark": { "type": "rect", "aria": false },
                   "encoding": { "x": x, "y": y,
                                 "color": { "field": "colour", "type": "nominal", "scale": null, "legend": null },
                                 "fillOpacity": { "field": "opacity", "type": "quantitative", "scale": null, "legend": null },
                                 "tooltip": [{ "field": "about", "type": "nominal", "title": "" }] } },
-                { "mark": { "type": "text", "fontSize": 11, "color": "var(--ink)", "aria": false },
+                { "mark": { "type": "text", "fontSize": 11, "color": "var(--ink)", "aria": false, "lineBreak": "\n",
+                            "lineHeight": LINE, "dy": -((more / 2) as i64) },
                   "encoding": { "x": x, "y": y, "text": { "field": "text", "type": "nominal" } } },
             ],
         })

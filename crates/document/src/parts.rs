@@ -170,7 +170,7 @@ pub struct HeatCell {
     pub x: usize,
     /// The index of its category on the vertical axis.
     pub y: usize,
-    /// The text in the cell.
+    /// The text in the cell, in one line or several.
     pub text: String,
     /// A sentence that appears when the mouse is over it.
     pub about: String,

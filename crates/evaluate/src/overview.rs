@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::card::Card;
 use crate::columns::aligned;
 use crate::question::Question;
-use crate::show::{cell_of, certainty};
+use crate::show::{cell_of, certainty, two_lines};
 
 /// The baselines of cards, in order of their first use.
 fn baselines(cards: &[Card]) -> Vec<&str> {
@@ -92,7 +92,7 @@ pub fn overview_page(cards: &[Card]) -> Document {
                 cells.push(HeatCell {
                     x,
                     y,
-                    text: cell_of(counts),
+                    text: two_lines(counts),
                     about: format!("{} against {baseline}: {}", card.request.candidate, question.words()),
                     shade: Shade::Signed(counts.balance()),
                 });

@@ -6,7 +6,7 @@ use giveway_document::{
 
 use crate::card::{Card, Line};
 use crate::question::Question;
-use crate::show::{abouts, cell_of, certainty, of_states, sentence, size, times_limit};
+use crate::show::{abouts, certainty, of_states, sentence, size, times_limit, two_lines};
 use crate::varied;
 use crate::verdict::Verdict;
 use giveway_measure::{amount, of_metric};
@@ -50,24 +50,24 @@ pub fn page(card: &Card) -> Document {
     }
 }
 
-/// The verdicts by question and baseline.
+/// The verdicts by baseline and question. A card has up to six questions, and any number of baselines.
 fn matrix(card: &Card) -> HeatMap {
     let questions = card.questions();
     let mut cells = Vec::new();
-    for (y, question) in questions.iter().enumerate() {
-        for x in 0..card.request.against.len() {
-            let counts = card.counts(*question, x);
+    for y in 0..card.request.against.len() {
+        for (x, question) in questions.iter().enumerate() {
+            let counts = card.counts(*question, y);
             let ratio = card
-                .ratio(*question, x)
+                .ratio(*question, y)
                 .map(|ratio| format!(" The median of the values is {} times as good.", amount(ratio, "1")));
             cells.push(HeatCell {
                 x,
                 y,
-                text: cell_of(counts),
+                text: two_lines(counts),
                 about: format!(
                     "{} better than {} in {} metrics, worse in {}; no difference that matters in {}; {} undecided.{}",
                     card.names[0],
-                    card.names[x + 1],
+                    card.names[y + 1],
                     counts.better,
                     counts.worse,
                     counts.same,
@@ -86,8 +86,8 @@ fn matrix(card: &Card) -> HeatMap {
                   real machines."
             .to_owned(),
         panels: vec![HeatPanel {
-            x: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
-            y: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
+            x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
+            y: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
             cells,
             ..HeatPanel::default()
         }],

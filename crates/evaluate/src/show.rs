@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::card::{Card, Counts, Line};
 use crate::cells::Cell;
-use crate::columns::aligned;
+use crate::columns::table;
 use crate::field::Unstable;
 use crate::question::Question;
 use crate::run::on_bed;
@@ -40,7 +40,7 @@ pub fn text(card: &Card) -> String {
             (0..request.against.len()).map(|baseline| cell_of(card.counts(question, baseline)));
         rows.push(std::iter::once(question.words().to_owned()).chain(counts_of_baselines).collect());
     }
-    text.push_str(&aligned(&rows));
+    text.push_str(&table(&rows));
     let _ =
         writeln!(text, "+ better, - worse, = no difference that matters, ? undecided: numbers of metrics.");
     for (verdict, title) in [(Verdict::Worse, "Worse"), (Verdict::Better, "Better")] {
@@ -73,8 +73,17 @@ pub(crate) fn size(card: &Card) -> String {
 
 /// The verdicts on a question in one short text.
 pub(crate) fn cell_of(counts: Counts) -> String {
-    let mark = if counts.flips > 0 { "!" } else { "" };
-    format!("{} ({}){mark}", counts.words(), counts.signs())
+    format!("{} ({}){}", counts.words(), counts.signs(), flipped(counts))
+}
+
+/// The verdicts on a question in two lines, for a cell of a figure.
+pub(crate) fn two_lines(counts: Counts) -> String {
+    format!("{}{}\n{}", counts.words(), flipped(counts), counts.signs())
+}
+
+/// The mark of verdicts that are the opposite with the timing of real machines.
+fn flipped(counts: Counts) -> &'static str {
+    if counts.flips > 0 { "!" } else { "" }
 }
 
 /// The sentence about the level, and about what was not run.

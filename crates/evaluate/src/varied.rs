@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use crate::best::{Best, Kept, MARGIN, Setting};
 use crate::card::{Card, Counts};
 use crate::cells::Measure;
-use crate::columns::aligned;
+use crate::columns::table;
 use crate::question::Question;
 use crate::sensitivity::{LeftOut, Sensitivity, Shift};
+use crate::show::two_lines;
 use crate::verdict::{Changes, Compared};
 
 /// The most changed parameters that the text lists.
@@ -23,7 +24,7 @@ pub(crate) fn text(card: &Card) -> String {
     if let Some(best) = &card.best {
         let _ =
             writeln!(text, "At their own best of {} settings, in the short form of the cells:", best.budget);
-        text.push_str(&aligned(&both(card, best)));
+        text.push_str(&table(&both(card, best)));
         let settings = best.settings.iter().enumerate();
         settings.for_each(|(place, setting)| {
             let _ = writeln!(text, "  {}", of_setting(card, place, setting));
@@ -212,16 +213,16 @@ pub(crate) fn parts(card: &Card) -> Vec<Part> {
     parts
 }
 
-/// The verdicts at the own best by question and baseline; those at the defaults below them.
+/// The verdicts at the own best by baseline and question; those at the defaults below them.
 fn matrix(card: &Card, best: &Best) -> HeatMap {
     let questions: Vec<Question> =
         card.questions().into_iter().filter(|question| *question != Question::Cost).collect();
     let mut cells = Vec::new();
-    for x in 0..card.request.against.len() {
-        for (y, question) in questions.iter().enumerate() {
+    for y in 0..card.request.against.len() {
+        for (x, question) in questions.iter().enumerate() {
             let counts = |compared: &[Compared]| {
                 let mut counts = Counts::default();
-                of_baseline(card, x, compared)
+                of_baseline(card, y, compared)
                     .filter(|(_, measure, _)| measure.question == *question)
                     .for_each(|(_, _, one)| counts.add(one.verdict));
                 counts
@@ -230,11 +231,11 @@ fn matrix(card: &Card, best: &Best) -> HeatMap {
             cells.push(HeatCell {
                 x,
                 y,
-                text: format!("{} ({})", after.words(), after.signs()),
+                text: two_lines(after),
                 about: format!(
                     "{} against {} {}: {} at their own best, {} at their defaults.",
                     card.names[0],
-                    card.names[x + 1],
+                    card.names[y + 1],
                     question.words(),
                     after.signs(),
                     before.signs()
@@ -250,8 +251,8 @@ fn matrix(card: &Card, best: &Best) -> HeatMap {
                   defaults, also in the short form."
             .to_owned(),
         panels: vec![HeatPanel {
-            x: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
-            y: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
+            x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
+            y: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
             cells,
             ..HeatPanel::default()
         }],
