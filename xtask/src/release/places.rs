@@ -20,14 +20,15 @@ pub fn search(release: &Release) -> Done {
     let names = names(&release.repository);
     let scratch = release.target.join("release-places");
     let failed = |error: std::io::Error| format!("{}: {error}", release.out.display());
+    let _ = fs::remove_dir_all(&scratch);
     let mut found = Vec::new();
     let mut searched = 0;
     for entry in fs::read_dir(&release.out).map_err(failed)?.flatten() {
         let file = entry.path();
-        let _ = fs::remove_dir_all(&scratch);
-        fs::create_dir_all(&scratch).map_err(failed)?;
-        unpack(&release.repository, &file, &scratch)?;
-        for path in files(&scratch).into_iter().chain([file]) {
+        let parts = scratch.join(entry.file_name());
+        fs::create_dir_all(&parts).map_err(failed)?;
+        unpack(&release.repository, &file, &parts)?;
+        for path in files(&parts).into_iter().chain([file]) {
             let content = content(&release.repository, &path)?;
             searched += 1;
             for name in names.iter().filter(|name| contains(&content, name.as_bytes())) {
@@ -37,7 +38,7 @@ pub fn search(release: &Release) -> Done {
     }
     println!("{searched} files searched for {}", names.join(", "));
     if !found.is_empty() {
-        // The unpacked file stays.
+        // The unpacked files stay.
         return Err(found.join("\n"));
     }
     fs::remove_dir_all(&scratch).map_err(failed)
