@@ -47,8 +47,8 @@ fn build_one(release: &Release, platform: &Platform) -> Done {
 
 /// The environment in which cargo calls the compiler through cargo-auditable, given its path.
 ///
-/// `cargo auditable` would name itself by its path. Cargo makes the names of symbols from it, so programs that
-/// are built in two folders would differ in every function. A name without a folder is the same everywhere.
+/// `cargo auditable` would name itself by its path. Cargo makes the names of symbols from it, so programs of
+/// two folders would differ in every function. A name without a folder is the same everywhere.
 fn auditable(program: &str) -> Result<Vec<(String, String)>, String> {
     let program = Path::new(program);
     let name = program.file_name().ok_or("cargo-auditable has no name")?;
