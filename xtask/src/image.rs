@@ -66,7 +66,7 @@ pub fn run(repository: &Repository, words: &[&str]) -> Done {
     buildah.run(&["push", NAME, &format!("oci-archive:{}:giveway", archive.display())])?;
     let size = fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len();
     println!("{}: {:.1} MB", archive.display(), size as f64 / 1e6);
-    try_it(&buildah)
+    try_it(&buildah, options.checks)
 }
 
 fn parse(words: &[&str]) -> Result<Options, String> {
@@ -137,16 +137,19 @@ fn base(buildah: &Buildah, folder: &Path) -> Done {
     fs::remove_file(archive).map_err(failed)
 }
 
-/// Runs the demo in a container of the image, and asks what a test bed needs.
-fn try_it(buildah: &Buildah) -> Done {
+/// Runs the demo in a container of the image, and asks for the programs that a test bed needs; with `checks`
+/// also for those of the test of the kernel.
+fn try_it(buildah: &Buildah, checks: bool) -> Done {
+    let mut programs = vec!["ip", "tc", "ethtool", "tcpdump"];
+    if checks {
+        programs.extend([kernel::needed(), vec!["gcc", "git", "rustup"]].concat());
+    }
     let container = buildah.output(&["from", "--pull-never", NAME])?;
     let container = container.trim();
     let run =
         |words: &[&str]| buildah.run(&[&["run", "--isolation", "chroot", container, "--"], words].concat());
     let done = run(&["giveway", "demo", "--no-open", "--quiet"]).and_then(|()| {
-        ["ip", "tc", "ethtool", "tcpdump"]
-            .iter()
-            .try_for_each(|program| run(&["sh", "-c", &format!("command -v {program}")]))
+        programs.iter().try_for_each(|program| run(&["sh", "-c", &format!("command -v {program}")]))
     });
     buildah.run(&["rm", container])?;
     done
