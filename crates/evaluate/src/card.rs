@@ -137,6 +137,21 @@ impl Counts {
             _ => "both",
         }
     }
+
+    /// The verdict and the numbers in one line. An exclamation mark says that a verdict is the opposite with the
+    /// timing of real machines.
+    pub(crate) fn in_one_line(&self) -> String {
+        format!("{} ({}){}", self.words(), self.signs(), self.mark())
+    }
+
+    /// The same in two lines, for a cell of a figure.
+    pub(crate) fn in_two_lines(&self) -> String {
+        format!("{}{}\n{}", self.words(), self.mark(), self.signs())
+    }
+
+    fn mark(&self) -> &'static str {
+        if self.flips > 0 { "!" } else { "" }
+    }
 }
 
 /// Runs the card. `means` runs a discipline of the caller if the request has the source of one, and it is a

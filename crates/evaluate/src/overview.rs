@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::card::Card;
 use crate::columns::aligned;
 use crate::question::Question;
-use crate::show::{cell_of, certainty, two_lines};
+use crate::show::certainty;
 
 /// The baselines of cards, in order of their first use.
 fn baselines(cards: &[Card]) -> Vec<&str> {
@@ -46,7 +46,7 @@ pub fn overview(cards: &[Card]) -> String {
         let mut rows: Vec<Vec<String>> = vec![head];
         for card in cards {
             let Some(place) = place(card, baseline) else { continue };
-            let counts = questions.iter().map(|question| cell_of(card.counts(*question, place)));
+            let counts = questions.iter().map(|question| card.counts(*question, place).in_one_line());
             rows.push(std::iter::once(card.request.candidate.clone()).chain(counts).collect());
         }
         text.push_str(&aligned(&rows));
@@ -92,7 +92,7 @@ pub fn overview_page(cards: &[Card]) -> Document {
                 cells.push(HeatCell {
                     x,
                     y,
-                    text: two_lines(counts),
+                    text: counts.in_two_lines(),
                     about: format!("{} against {baseline}: {}", card.request.candidate, question.words()),
                     shade: Shade::Signed(counts.balance()),
                 });

@@ -6,7 +6,7 @@ use giveway_document::{
 
 use crate::card::{Card, Line};
 use crate::question::Question;
-use crate::show::{abouts, certainty, of_states, sentence, size, times_limit, two_lines};
+use crate::show::{abouts, certainty, of_states, sentence, size, times_limit};
 use crate::varied;
 use crate::verdict::Verdict;
 use giveway_measure::{amount, of_metric};
@@ -63,7 +63,7 @@ fn matrix(card: &Card) -> HeatMap {
             cells.push(HeatCell {
                 x,
                 y,
-                text: two_lines(counts),
+                text: counts.in_two_lines(),
                 about: format!(
                     "{} better than {} in {} metrics, worse in {}; no difference that matters in {}; {} undecided.{}",
                     card.names[0],

@@ -6,7 +6,7 @@ use giveway_measure::of_metric;
 use giveway_scenario::Draft;
 use serde_json::{Value, json};
 
-use crate::card::{Card, Counts, Line};
+use crate::card::{Card, Line};
 use crate::cells::Cell;
 use crate::columns::table;
 use crate::field::Unstable;
@@ -37,7 +37,7 @@ pub fn text(card: &Card) -> String {
     let mut rows = vec![head];
     for question in card.questions() {
         let counts_of_baselines =
-            (0..request.against.len()).map(|baseline| cell_of(card.counts(question, baseline)));
+            (0..request.against.len()).map(|baseline| card.counts(question, baseline).in_one_line());
         rows.push(std::iter::once(question.words().to_owned()).chain(counts_of_baselines).collect());
     }
     text.push_str(&table(&rows));
@@ -69,21 +69,6 @@ pub(crate) fn size(card: &Card) -> String {
         ((runs, _), true) => format!("{runs} runs on a test bed"),
         ((runs, packets), false) => format!("{runs} runs, {packets} packets"),
     }
-}
-
-/// The verdicts on a question in one short text.
-pub(crate) fn cell_of(counts: Counts) -> String {
-    format!("{} ({}){}", counts.words(), counts.signs(), flipped(counts))
-}
-
-/// The verdicts on a question in two lines, for a cell of a figure.
-pub(crate) fn two_lines(counts: Counts) -> String {
-    format!("{}{}\n{}", counts.words(), flipped(counts), counts.signs())
-}
-
-/// The mark of verdicts that are the opposite with the timing of real machines.
-fn flipped(counts: Counts) -> &'static str {
-    if counts.flips > 0 { "!" } else { "" }
 }
 
 /// The sentence about the level, and about what was not run.

@@ -12,7 +12,6 @@ use crate::cells::Measure;
 use crate::columns::table;
 use crate::question::Question;
 use crate::sensitivity::{LeftOut, Sensitivity, Shift};
-use crate::show::two_lines;
 use crate::verdict::{Changes, Compared};
 
 /// The most changed parameters that the text lists.
@@ -231,7 +230,7 @@ fn matrix(card: &Card, best: &Best) -> HeatMap {
             cells.push(HeatCell {
                 x,
                 y,
-                text: two_lines(after),
+                text: after.in_two_lines(),
                 about: format!(
                     "{} against {} {}: {} at their own best, {} at their defaults.",
                     card.names[0],
