@@ -1,4 +1,4 @@
-//! The second build of a release, in a clone in another folder, and the comparison of both.
+//! The second build of a release, in a clone and with tools in another folder, and the comparison of both.
 
 use std::fs;
 
@@ -28,11 +28,12 @@ pub fn compare(
     let root = repository.root.to_string_lossy();
     repository.run("git", &["clone", "--quiet", "--shared", "--no-checkout", &root, &place])?;
     repository.run("git", &["-C", &place, "checkout", "--quiet", "--detach", commit])?;
+    let tools = tools.copied(&folder.join("tools"))?;
     let second = Release::new(
         &Repository::at(&clone),
         &folder.join("target"),
         &folder.join("files"),
-        tools,
+        &tools,
         &first.platforms,
     )?;
     // Its programs are the same if they have the same checksums.
