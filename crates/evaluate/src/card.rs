@@ -138,13 +138,13 @@ impl Counts {
         }
     }
 
-    /// The verdict and the numbers in one line. An exclamation mark says that a verdict is the opposite with the
-    /// timing of real machines.
+    /// The verdict and the numbers in one line. An exclamation mark says that a verdict is the opposite with
+    /// the timing of real machines.
     pub(crate) fn in_one_line(&self) -> String {
         format!("{} ({}){}", self.words(), self.signs(), self.mark())
     }
 
-    /// The same in two lines, for a cell of a figure.
+    /// The verdict and the numbers in two lines, for a cell of a figure.
     pub(crate) fn in_two_lines(&self) -> String {
         format!("{}{}\n{}", self.words(), self.mark(), self.signs())
     }

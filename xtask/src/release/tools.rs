@@ -51,7 +51,7 @@ impl Tools {
         })
     }
 
-    /// The same programs in another folder, for a second build: no file of a release may depend on their place.
+    /// Copies the programs to a folder for a second build: no file of a release may depend on their place.
     ///
     /// # Errors
     /// The error of the system.
