@@ -123,8 +123,8 @@ impl HeatPanel {
                               "orient": if field == "x" { place } else { "left" } } })
         };
         // A text with several lines begins at the middle of its cell.
-        let lines = self.cells.iter().map(|cell| cell.text.lines().count()).max().unwrap_or(1).max(1);
-        let more = (lines - 1) * LINE;
+        let breaks = self.cells.iter().map(|cell| cell.text.matches('\n').count()).max();
+        let more = breaks.unwrap_or_default() * LINE;
         let characters: usize = self.x.categories.iter().map(|name| name.chars().count() + 2).sum();
         let (x, y) = (axis("x", &self.x, if characters <= 44 { 0 } else { -35 }), axis("y", &self.y, 0));
         json!({
