@@ -171,6 +171,27 @@ pub fn copy_into(file: &Path, folder: &Path) -> Done {
     copied.map(drop).map_err(|error| format!("{}: {error}", file.display()))
 }
 
+/// All files below a folder, sorted. Links are left out.
+///
+/// # Errors
+/// The folder that cannot be read.
+pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+        for entry in std::fs::read_dir(&folder).map_err(failed)?.flatten() {
+            match entry.file_type().map_err(failed)? {
+                kind if kind.is_dir() => folders.push(entry.path()),
+                kind if kind.is_file() => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::html::{Tag, tags};
+use crate::repository::files_below;
 
 /// The numbers of what was checked.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -79,19 +80,8 @@ pub fn check(site: &Path) -> Result<Counts, String> {
 
 /// All files of a folder, relative to it.
 fn files(site: &Path) -> Result<BTreeSet<PathBuf>, String> {
-    let mut found = BTreeSet::new();
-    let mut folders = vec![site.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Ok(path) = path.strip_prefix(site) {
-                found.insert(path.to_owned());
-            }
-        }
-    }
-    Ok(found)
+    let files = files_below(site)?;
+    Ok(files.iter().filter_map(|path| path.strip_prefix(site).ok()).map(Path::to_owned).collect())
 }
 
 /// The links of a tag.

@@ -21,8 +21,7 @@ pub fn variables(
 ) -> Result<Vec<(String, String)>, String> {
     let time = repository.output("git", &["log", "-1", "--format=%ct"])?;
     let compiler = PathBuf::from(repository.output("rustc", &["--print", "sysroot"])?.trim());
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo"))).ok_or("there is no home folder")?;
+    let home = cargo_home()?;
     let folders = replaced(&repository.root, &home, &crates(&home), &compiler);
     let flags: Vec<String> =
         folders.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).collect();
@@ -54,8 +53,17 @@ fn replaced(root: &Path, home: &Path, crates: &[PathBuf], compiler: &Path) -> Ve
     folders
 }
 
+/// The folder in which cargo stores what it has fetched.
+///
+/// # Errors
+/// If there is none.
+pub fn cargo_home() -> Result<PathBuf, String> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| Some(env::home_dir()?.join(".cargo"))).ok_or_else(|| "there is no home folder".to_owned())
+}
+
 /// The folders with the sources of crates, one for each registry.
-fn crates(home: &Path) -> Vec<PathBuf> {
+pub fn crates(home: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.sort();

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::making::Release;
 use super::platform;
-use crate::repository::Done;
+use crate::repository::{Done, files_below};
 
 /// Name of the file.
 pub const FILE: &str = "THIRD-PARTY-LICENCES.txt";
@@ -39,7 +39,7 @@ pub fn write(release: &Release) -> Done {
         let text = |key: &str| package[key].as_str().unwrap_or_default();
         let name = format!("{} {}", text("name"), text("version"));
         let folder = Path::new(text("manifest_path")).parent().unwrap_or(Path::new("/"));
-        let files = files(folder);
+        let files = files(folder)?;
         let authors = package["authors"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let authors = authors.collect::<Vec<_>>().join(", ");
         let by = if authors.is_empty() { String::new() } else { format!(", by {authors}") };
@@ -88,21 +88,9 @@ fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
 }
 
 /// The files of a package with licences and notices, also those of C libraries in its folders, sorted.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(next) = open.pop() {
-        for path in fs::read_dir(&next).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
-            if path.is_dir() {
-                open.push(path);
-            } else if is_notice(&name) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+    Ok(files_below(folder)?.into_iter().filter(|path| is_notice(&name(path))).collect())
 }
 
 /// True for a file with a licence or a notice, by its name in capitals. `COPYING` of a package with two

@@ -2,11 +2,12 @@
 //! one, because two machines would then make different files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::environment;
 use super::making::Release;
 use crate::debian;
-use crate::repository::{Done, Repository};
+use crate::repository::{Done, Repository, files_below};
 
 /// Hosts that everybody uses. The book and metadata of packages name them.
 const PUBLIC: [&str; 5] =
@@ -28,7 +29,7 @@ pub fn search(release: &Release) -> Done {
         let parts = scratch.join(entry.file_name());
         fs::create_dir_all(&parts).map_err(failed)?;
         unpack(&release.repository, &file, &parts)?;
-        for path in files(&parts).into_iter().chain([file]) {
+        for path in files_below(&parts)?.into_iter().chain([file]) {
             let content = content(&release.repository, &path)?;
             searched += 1;
             for name in names.iter().filter(|name| contains(&content, name.as_bytes())) {
@@ -51,19 +52,15 @@ pub fn within(repository: &Repository, content: &[u8]) -> Option<String> {
 
 /// Folders of this machine, and hosts of its mirrors of crates, of packages of Debian and of Python.
 fn names(repository: &Repository) -> Vec<String> {
-    let home = std::env::home_dir();
-    let folders = [Some(repository.root.clone()), home.as_ref().map(|home| home.join("."))];
-    let mut names: Vec<String> =
-        folders.into_iter().flatten().map(|folder| folder.to_string_lossy().into_owned()).collect();
+    let mut names = vec![repository.root.to_string_lossy().into_owned()];
+    names.extend(std::env::home_dir().map(|home| home.join(".").to_string_lossy().into_owned()));
     // The name of such a folder is that of the host, a hyphen and a checksum.
-    let registries = home.map(|home| home.join(".cargo/registry/src")).map(fs::read_dir);
-    let registries = registries.into_iter().flatten().flatten().flatten();
-    let registries: Vec<String> =
-        registries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.extend(registries.iter().filter_map(|name| Some(name.rsplit_once('-')?.0.to_owned())));
+    let registries = environment::cargo_home().map(|home| environment::crates(&home)).unwrap_or_default();
+    let registries = registries.iter().filter_map(|folder| folder.file_name()?.to_str()?.rsplit_once('-'));
+    names.extend(registries.map(|(host, _)| host.to_owned()));
     let python = repository.output("python3", &["-m", "pip", "config", "list"]).unwrap_or_default();
-    let lines = python.lines().chain(debian::mirror().ok().as_deref()).map(str::to_owned).collect::<Vec<_>>();
-    names.extend(lines.iter().filter_map(|line| host(line)).map(str::to_owned));
+    let mirror = debian::mirror().ok();
+    names.extend(python.lines().chain(mirror.as_deref()).filter_map(host).map(str::to_owned));
     names.retain(|name| !PUBLIC.contains(&name.as_str()));
     names.sort();
     names.dedup();
@@ -103,17 +100,6 @@ fn content(repository: &Repository, file: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// All files below a folder, without links.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let below = entries.flat_map(|entry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => files(&entry.path()),
-        Ok(kind) if kind.is_file() => vec![entry.path()],
-        _ => Vec::new(),
-    });
-    below.collect()
-}
-
 fn contains(content: &[u8], part: &[u8]) -> bool {
     content.windows(part.len()).any(|window| window == part)
 }
@@ -147,7 +133,7 @@ mod tests {
         let scratch = folder.join("scratch");
         fs::create_dir_all(&scratch).unwrap();
         unpack(&repository, &folder.join("giveway.tar.gz"), &scratch).unwrap();
-        let found = files(&scratch);
+        let found = files_below(&scratch).unwrap();
         assert_eq!(found, [scratch.join("giveway/man/giveway.1.gz")]);
         assert!(contains(&content(&repository, &found[0]).unwrap(), b"/home/a/giveway"));
         fs::remove_dir_all(folder).unwrap();
