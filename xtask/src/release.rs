@@ -6,6 +6,7 @@
 //! everything a second time in another folder, and compares.
 
 mod archive;
+mod auditable;
 mod book;
 mod components;
 mod cross;

@@ -19,11 +19,11 @@ pub const FINGERPRINTS: &str = "fingerprints";
 pub const KINDS: &[(&str, Make)] = &[
     ("program", program::build),
     ("notices", notices::write),
-    ("components", components::write),
     ("archive", archive::pack),
     ("book", book::pack),
     ("debian", debian::pack),
     ("wheels", wheels::build),
+    ("components", components::write),
     ("places", places::search),
     (FINGERPRINTS, fingerprints::compare),
 ];

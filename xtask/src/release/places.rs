@@ -77,7 +77,10 @@ fn host(text: &str) -> Option<&str> {
 }
 
 /// Unpacks an archive into a folder. Other files have no parts.
-fn unpack(repository: &Repository, file: &Path, folder: &Path) -> Done {
+///
+/// # Errors
+/// If the archive cannot be read.
+pub fn unpack(repository: &Repository, file: &Path, folder: &Path) -> Done {
     let [name, into] = [file, folder].map(|path| path.to_string_lossy());
     match file.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => repository.run("tar", &["-xzf", &name, "-C", &into]),

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use super::auditable;
 use super::making::Release;
 use super::places;
 use super::platform::{PACKAGE, PROFILE, Platform};
-use crate::repository::{Done, Repository};
+use crate::repository::Done;
 
 /// The largest program to publish, bytes.
 const LARGEST: u64 = 25_000_000;
@@ -23,8 +24,7 @@ pub fn build(release: &Release) -> Done {
 fn build_one(release: &Release, platform: &Platform) -> Done {
     let build = ["rustc", "--locked", "--profile", PROFILE, "--target", platform.target];
     let link = ["--package", PACKAGE, "--bin", "giveway", "--", "-C", platform.packed];
-    let variables = [release.repository.variables.clone(), auditable(&release.tools.auditable)?].concat();
-    Repository { root: release.repository.root.clone(), variables }.cargo(&[&build[..], &link].concat())?;
+    auditable::repository(release)?.cargo(&[&build[..], &link].concat())?;
     let program = release.built(platform).join("giveway");
     check(release, platform, &program)?;
     let program = program.to_string_lossy();
@@ -43,28 +43,6 @@ fn build_one(release: &Release, platform: &Platform) -> Done {
         fs::write(folder.join("completions").join(file), script).map_err(failed)?;
     }
     Ok(())
-}
-
-/// The environment in which cargo calls the compiler through cargo-auditable, given its path.
-///
-/// `cargo auditable` would name itself by its path. Cargo makes the names of symbols from it, so programs of
-/// two folders would differ in every function. A name without a folder is the same everywhere.
-fn auditable(program: &str) -> Result<Vec<(String, String)>, String> {
-    let program = Path::new(program);
-    let name = program.file_name().ok_or("cargo-auditable has no name")?;
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let folders = program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&folders));
-    let path = std::env::join_paths(folders).map_err(|error| format!("PATH: {error}"))?;
-    let variables = [
-        ("PATH", path.to_string_lossy().into_owned()),
-        ("RUSTC_WORKSPACE_WRAPPER", name.to_string_lossy().into_owned()),
-        // The arguments that it passes to `cargo metadata`.
-        (
-            "CARGO_AUDITABLE_ORIG_ARGS",
-            r#"{"offline":false,"locked":true,"frozen":false,"config":[]}"#.to_owned(),
-        ),
-    ];
-    Ok(variables.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
 /// Checks the size of the program, that it is static, that it names its commit, and that it has no path of
@@ -120,14 +98,6 @@ mod tests {
         program[..5].copy_from_slice(b"\x7fELF\x02");
         (program[32], program[54], program[56], program[64]) = (64, 56, 1, kind);
         program
-    }
-
-    #[test]
-    fn the_compiler_is_called_by_a_name_without_a_folder() {
-        let variables = auditable("/home/a/tools/bin/cargo-auditable").unwrap();
-        let value = |name: &str| &variables.iter().find(|(own, _)| own == name).unwrap().1;
-        assert_eq!(value("RUSTC_WORKSPACE_WRAPPER"), "cargo-auditable");
-        assert!(value("PATH").starts_with("/home/a/tools/bin:"));
     }
 
     #[test]
