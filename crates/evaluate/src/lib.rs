@@ -20,6 +20,7 @@
 //! sensitivity.rs  the verdicts that change with a parameter
 //! card.rs         a whole card
 //! columns.rs      rows of text with aligned columns
+//! matrix.rs       verdicts by baseline and question in colours
 //! show.rs         a card as text, and as JSON
 //! varied.rs       the own best and the sensitivity as text, JSON and parts of a page
 //! page.rs         a card as a page
@@ -36,6 +37,7 @@ mod columns;
 mod cost;
 mod error;
 mod field;
+mod matrix;
 mod matters;
 mod overview;
 mod page;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use giveway_document::{Axis, Document, HeatCell, HeatMap, HeatPanel, Part, Shade};
+use giveway_document::{Document, Part};
 use serde_json::{Value, json};
 
 use crate::card::Card;
 use crate::columns::aligned;
+use crate::matrix::Matrix;
 use crate::question::Question;
 use crate::show::certainty;
 
@@ -85,34 +86,21 @@ pub fn overview_page(cards: &[Card]) -> Document {
     for (number, baseline) in baselines(cards).into_iter().enumerate() {
         let shown: Vec<(&Card, usize)> =
             cards.iter().filter_map(|card| Some((card, place(card, baseline)?))).collect();
-        let mut cells = Vec::new();
-        for (y, (card, place)) in shown.iter().enumerate() {
-            for (x, question) in questions.iter().enumerate() {
-                let counts = card.counts(*question, *place);
-                cells.push(HeatCell {
-                    x,
-                    y,
-                    text: counts.in_two_lines(),
-                    about: format!("{} against {baseline}: {}", card.request.candidate, question.words()),
-                    shade: Shade::Signed(counts.balance()),
-                });
-            }
-        }
-        parts.push(Part::Heat(HeatMap {
+        let matrix = Matrix {
             id: format!("against-{number}"),
             title: format!("Against {baseline}"),
             caption:
                 "Numbers of metrics: + better, - worse, = no difference that matters, ? undecided. Blue is \
                       better and orange worse."
                     .to_owned(),
-            panels: vec![HeatPanel {
-                x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
-                y: Axis::of(shown.iter().map(|(card, _)| card.request.candidate.clone()).collect()),
-                cells,
-                ..HeatPanel::default()
-            }],
-            columns: 1,
-        }));
+            questions: questions.clone(),
+            rows: shown.iter().map(|(card, _)| card.request.candidate.clone()).collect(),
+        };
+        parts.push(Part::Heat(matrix.with(|row, question| {
+            let (card, place) = shown[row];
+            let about = format!("{} against {baseline}: {}", card.request.candidate, question.words());
+            (card.counts(question, place), about)
+        })));
     }
     parts.extend(cards.first().map(|card| Part::Text(certainty(card))));
     let runs: u64 = cards.iter().map(|card| card.size.0).sum();

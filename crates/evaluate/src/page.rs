@@ -5,6 +5,7 @@ use giveway_document::{
 };
 
 use crate::card::{Card, Line};
+use crate::matrix::{Matrix, against};
 use crate::question::Question;
 use crate::show::{abouts, certainty, of_states, sentence, size, times_limit};
 use crate::varied;
@@ -52,47 +53,33 @@ pub fn page(card: &Card) -> Document {
 
 /// The verdicts by baseline and question. A card has up to six questions, and any number of baselines.
 fn matrix(card: &Card) -> HeatMap {
-    let questions = card.questions();
-    let mut cells = Vec::new();
-    for y in 0..card.request.against.len() {
-        for (x, question) in questions.iter().enumerate() {
-            let counts = card.counts(*question, y);
-            let ratio = card
-                .ratio(*question, y)
-                .map(|ratio| format!(" The median of the values is {} times as good.", amount(ratio, "1")));
-            cells.push(HeatCell {
-                x,
-                y,
-                text: counts.in_two_lines(),
-                about: format!(
-                    "{} better than {} in {} metrics, worse in {}; no difference that matters in {}; {} undecided.{}",
-                    card.names[0],
-                    card.names[y + 1],
-                    counts.better,
-                    counts.worse,
-                    counts.same,
-                    counts.unknown,
-                    ratio.unwrap_or_default()
-                ),
-                shade: Shade::Signed(counts.balance()),
-            });
-        }
-    }
-    HeatMap {
+    let matrix = Matrix {
         id: "card".to_owned(),
         title: format!("{} at a glance", card.names[0]),
         caption: "Numbers of metrics: + better, - worse, = no difference that matters, ? undecided. Blue is better and orange \
                   worse, stronger for a larger share of the metrics. A ! marks verdicts that are the opposite with the timing of \
                   real machines."
             .to_owned(),
-        panels: vec![HeatPanel {
-            x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
-            y: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
-            cells,
-            ..HeatPanel::default()
-        }],
-        columns: 1,
-    }
+        questions: card.questions(),
+        rows: against(card),
+    };
+    matrix.with(|baseline, question| {
+        let counts = card.counts(question, baseline);
+        let ratio = card
+            .ratio(question, baseline)
+            .map(|ratio| format!(" The median of the values is {} times as good.", amount(ratio, "1")));
+        let about = format!(
+            "{} better than {} in {} metrics, worse in {}; no difference that matters in {}; {} undecided.{}",
+            card.names[0],
+            card.names[baseline + 1],
+            counts.better,
+            counts.worse,
+            counts.same,
+            counts.unknown,
+            ratio.unwrap_or_default()
+        );
+        (counts, about)
+    })
 }
 
 /// The sign of a verdict in a cell of a matrix.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use giveway_document::{Axis, Cell as Field, HeatCell, HeatMap, HeatPanel, Part, Shade, Sheet};
+use giveway_document::{Cell as Field, HeatMap, Part, Sheet};
 use giveway_measure::{amount, of_metric};
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::best::{Best, Kept, MARGIN, Setting};
 use crate::card::{Card, Counts};
 use crate::cells::Measure;
 use crate::columns::table;
+use crate::matrix::{Matrix, against};
 use crate::question::Question;
 use crate::sensitivity::{LeftOut, Sensitivity, Shift};
 use crate::verdict::{Changes, Compared};
@@ -214,49 +215,34 @@ pub(crate) fn parts(card: &Card) -> Vec<Part> {
 
 /// The verdicts at the own best by baseline and question; those at the defaults below them.
 fn matrix(card: &Card, best: &Best) -> HeatMap {
-    let questions: Vec<Question> =
-        card.questions().into_iter().filter(|question| *question != Question::Cost).collect();
-    let mut cells = Vec::new();
-    for y in 0..card.request.against.len() {
-        for (x, question) in questions.iter().enumerate() {
-            let counts = |compared: &[Compared]| {
-                let mut counts = Counts::default();
-                of_baseline(card, y, compared)
-                    .filter(|(_, measure, _)| measure.question == *question)
-                    .for_each(|(_, _, one)| counts.add(one.verdict));
-                counts
-            };
-            let (before, after) = (counts(&best.at_defaults), counts(&best.at_best));
-            cells.push(HeatCell {
-                x,
-                y,
-                text: after.in_two_lines(),
-                about: format!(
-                    "{} against {} {}: {} at their own best, {} at their defaults.",
-                    card.names[0],
-                    card.names[y + 1],
-                    question.words(),
-                    after.signs(),
-                    before.signs()
-                ),
-                shade: Shade::Signed(after.balance()),
-            });
-        }
-    }
-    HeatMap {
+    let matrix = Matrix {
         id: "own-best".to_owned(),
         title: "Own best against own best".to_owned(),
         caption: "Numbers of metrics, as in the first table, in the short form of the cells. The mouse shows those at the \
                   defaults, also in the short form."
             .to_owned(),
-        panels: vec![HeatPanel {
-            x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
-            y: Axis::of(card.names[1..].iter().map(|name| format!("against {name}")).collect()),
-            cells,
-            ..HeatPanel::default()
-        }],
-        columns: 1,
-    }
+        questions: card.questions().into_iter().filter(|question| *question != Question::Cost).collect(),
+        rows: against(card),
+    };
+    matrix.with(|baseline, question| {
+        let counts = |compared: &[Compared]| {
+            let mut counts = Counts::default();
+            of_baseline(card, baseline, compared)
+                .filter(|(_, measure, _)| measure.question == question)
+                .for_each(|(_, _, one)| counts.add(one.verdict));
+            counts
+        };
+        let (before, after) = (counts(&best.at_defaults), counts(&best.at_best));
+        let about = format!(
+            "{} against {} {}: {} at their own best, {} at their defaults.",
+            card.names[0],
+            card.names[baseline + 1],
+            question.words(),
+            after.signs(),
+            before.signs()
+        );
+        (after, about)
+    })
 }
 
 /// The own best of each discipline.
