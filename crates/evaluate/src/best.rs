@@ -8,22 +8,27 @@
 //! - The score of a setting is the mean over all metrics of its gain over the discipline's own default, in
 //!   units of what matters. A gain counts at most [`MOST_GAIN`](crate::MOST_GAIN),
 //!   so that no cell dominates.
+//! - A setting runs with the second seed only if it is not worse than the best one by more than [`MARGIN`]
+//!   after the first ([`crate::race`]).
 //! - A setting that is not better by [`MARGIN`] is not better: the default is then the own best.
 //! - The best settings run with the seeds of the card, in the short form. The gain there is smaller than on
 //!   the seeds of the search, since a search also finds luck.
+
+use std::collections::BTreeMap;
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
 use crate::field::{Entrants, Field, Runs};
 use crate::parameters::{Variable, accepted};
-use crate::run::{Outcome, Timing};
+use crate::race::{Finish, Racer, Rules, race, score};
 use crate::search::{Search, factors};
 use crate::verdict::{Changes, Compared};
 
 /// The seeds of the search. A card has at most a thousandth as many.
 const SEEDS: [u64; 2] = [1_000_001, 1_000_002];
 
-/// The smallest score that makes a setting better than the default.
+/// The smallest score that makes a setting better than the default, and the largest distance to the best
+/// setting after the first seed.
 pub const MARGIN: f64 = 0.05;
 
 /// The number of times that a refused setting comes closer to the default, each time by half.
@@ -60,7 +65,8 @@ pub struct Setting {
     pub tuned: f64,
     /// The score on the seeds of the card; 0 for the default.
     pub fresh: f64,
-    /// All settings that were tried, with their scores, in order.
+    /// All settings that were tried, with their scores, in order. The score of a setting that was behind
+    /// after the first seed is that of this seed.
     pub tried: Vec<(String, f64)>,
 }
 
@@ -132,6 +138,7 @@ fn tuned(
             Tuned { variable, search, tried: Vec::new(), best: None }
         }));
     }
+    let mut leaders = BTreeMap::new();
     for round in 1..=Search::ROUNDS {
         let mut points = Vec::new();
         for (place, tuned) in disciplines.iter_mut().enumerate() {
@@ -140,21 +147,21 @@ fn tuned(
         }
         let variable = |place: usize| &disciplines[place].as_ref().expect("it has points").variable;
         let settings = possible(points, &variable, runs.cells);
-        let mut wanted: Vec<String> = settings.iter().map(|(.., text)| text.clone()).collect();
-        wanted.extend(disciplines.iter().flatten().map(|tuned| tuned.variable.spec.to_string()));
-        wanted.sort();
-        wanted.dedup();
-        let title = format!("tuning, round {round} of {}", Search::ROUNDS);
-        let outcomes = runs.outcomes(Entrants::of(&wanted), &SEEDS, Timing::Ideal, true, &title)?;
-        let of = |text: &String| {
-            let place = wanted.binary_search(text).expect("it has run");
-            outcomes.iter().map(move |cell| &cell[place][..])
+        let racer = |(place, _, text): &(usize, Vec<f64>, String)| Racer {
+            discipline: *place,
+            default: variable(*place).spec.to_string(),
+            setting: text.clone(),
         };
-        for (place, point, text) in settings {
+        let racers: Vec<Racer> = settings.iter().map(racer).collect();
+        let title = format!("tuning, round {round} of {}", Search::ROUNDS);
+        let rules = Rules { seeds: &SEEDS, behind: MARGIN, title: &title };
+        let finishes = race(&racers, &rules, &mut leaders, runs)?;
+        for ((place, point, text), Finish { score, all }) in settings.into_iter().zip(finishes) {
             let Some(tuned) = &mut disciplines[place] else { continue };
-            let score = score(runs.cells, of(&tuned.variable.spec.to_string()), of(&text));
-            tuned.search.scored(&point, score);
-            if tuned.best.as_ref().is_none_or(|(_, best)| score > *best) {
+            if all {
+                tuned.search.scored(&point, score);
+            }
+            if all && tuned.best.as_ref().is_none_or(|(_, best)| score > *best) {
                 tuned.best = Some((text.clone(), score));
             }
             tuned.tried.push((text, score));
@@ -203,53 +210,10 @@ fn possible<'a>(
     found.into_iter().flatten().collect()
 }
 
-/// The mean gain over a default in all metrics, in units of what matters.
-fn score<'a>(
-    cells: &[Cell],
-    default: impl Iterator<Item = &'a [Outcome]>,
-    setting: impl Iterator<Item = &'a [Outcome]>,
-) -> f64 {
-    let mean = |outcomes: &[Outcome], measure: usize| {
-        let measured: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.values[measure]).collect();
-        (!measured.is_empty()).then(|| measured.iter().sum::<f64>() / measured.len() as f64)
-    };
-    let (mut sum, mut number) = (0.0, 0u32);
-    for ((cell, default), setting) in cells.iter().zip(default).zip(setting) {
-        for (place, measure) in cell.measures.iter().enumerate() {
-            if let Some(gain) = measure.counted_gain(mean(default, place), mean(setting, place)) {
-                sum += gain;
-                number += 1;
-            }
-        }
-    }
-    sum / f64::from(number.max(1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cells::chosen;
-
-    #[test]
-    fn no_metric_dominates_a_score() {
-        let mut cells = chosen(&["rrul/rrul".to_owned()]).unwrap();
-        let measure = crate::cells::Measure {
-            matters: "1".parse().unwrap(),
-            high: true,
-            ..cells[0].measures[0].clone()
-        };
-        cells[0].measures = vec![measure; 4];
-        let outcomes =
-            |values: [Option<f64>; 4]| [vec![Outcome { values: values.to_vec(), ..Outcome::default() }]];
-        let (default, setting) = (
-            outcomes([Some(1.0), Some(1.0), Some(1.0), None]),
-            outcomes([Some(2.0), Some(100.0), Some(0.0), Some(1.0)]),
-        );
-        let of = |list: &[Vec<Outcome>; 1]| list.clone();
-        let (default, setting) = (of(&default), of(&setting));
-        let found = score(&cells, default.iter().map(Vec::as_slice), setting.iter().map(Vec::as_slice));
-        assert!((found - (1.0 + 3.0 - 1.0 + 3.0) / 4.0).abs() < 1e-12, "{found}");
-    }
 
     #[test]
     fn a_refused_setting_comes_closer_to_the_default() {

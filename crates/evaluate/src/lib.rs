@@ -16,6 +16,7 @@
 //! field.rs        disciplines that have run in all cells
 //! parameters.rs   the numeric parameters of a discipline
 //! search.rs       a search for a good setting of them
+//! race.rs         settings that are far behind run with fewer seeds
 //! best.rs         the disciplines at their own best
 //! sensitivity.rs  the verdicts that change with a parameter
 //! card.rs         a whole card
@@ -43,6 +44,7 @@ mod overview;
 mod page;
 mod parameters;
 mod question;
+mod race;
 mod run;
 mod search;
 mod sensitivity;
