@@ -9,6 +9,10 @@ use crate::debian;
 use crate::repository::{Done, Repository};
 use crate::tools;
 
+/// Replaces the date and the time of the build, which are in messages of C libraries. GCC takes those of
+/// `SOURCE_DATE_EPOCH`, and clang does only from version 16 on.
+const NO_TIME: &str = "-Wno-builtin-macro-redefined -D__DATE__=\"-\" -D__TIME__=\"-\"";
+
 /// Installs clang, the emulator, and the headers of musl below the target folder.
 ///
 /// # Errors
@@ -30,7 +34,7 @@ pub fn variables(target: &Path) -> Vec<(String, String)> {
     let of = |(platform, cross): (&Platform, &Cross)| {
         let name = platform.target.replace('-', "_");
         let headers = headers(target, cross);
-        let flags = format!("--target={} -nostdlibinc -isystem {}", cross.clang, headers.display());
+        let flags = format!("--target={} -nostdlibinc -isystem {} {NO_TIME}", cross.clang, headers.display());
         [
             (format!("CC_{name}"), "clang".to_owned()),
             (format!("AR_{name}"), "llvm-ar".to_owned()),
@@ -95,7 +99,8 @@ mod tests {
             of("CFLAGS_aarch64_unknown_linux_musl"),
             Some(
                 "--target=aarch64-linux-musl -nostdlibinc \
-                 -isystem /target/tools/musl-arm64/usr/include/aarch64-linux-musl"
+                 -isystem /target/tools/musl-arm64/usr/include/aarch64-linux-musl \
+                 -Wno-builtin-macro-redefined -D__DATE__=\"-\" -D__TIME__=\"-\""
             )
         );
         assert_eq!(of("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER"), Some("rust-lld"));
