@@ -39,9 +39,8 @@ use tools::Tools;
 /// or the second build gives other bytes.
 pub fn run(repository: &Repository, words: &[&str]) -> Done {
     let kinds = KINDS.iter().map(|(name, _)| *name);
-    // The program of this machine writes the manual pages of all.
-    let others = PLATFORMS.iter().skip(1).map(|platform| platform.name);
-    let options = Options::parse(words, &kinds.chain(others).collect::<Vec<_>>())?;
+    let platforms = PLATFORMS.iter().map(|platform| platform.name);
+    let options = Options::parse(words, &kinds.chain(platforms).collect::<Vec<_>>())?;
     let stays = |platform: &&Platform| !options.without.iter().any(|part| part == platform.name);
     let platforms: Vec<&Platform> = PLATFORMS.iter().filter(stays).collect();
     let commit = committed(repository)?;

@@ -14,7 +14,7 @@ pub struct Release<'a> {
     pub repository: Repository,
     /// Programs that make the files.
     pub tools: &'a Tools,
-    /// The platforms of the program; the first is that of this machine.
+    /// The platforms of the program.
     pub platforms: Vec<&'static Platform>,
     /// Version of the program.
     pub version: String,
