@@ -68,11 +68,16 @@ pub fn object_name(dump: &str) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
+/// The weights that the kernel gives to a new fq, as `tc` shows them since iproute2 6.7. It accepts four
+/// numbers instead of these three, so no arguments set them.
+const OWN_WEIGHTS: &str = "weights 589824 196608 65536 ";
+
 /// Converts a line of `tc qdisc show` to arguments of `tc qdisc add dev DEVICE root`: "qdisc tbf 8001: root
 /// refcnt 2 rate 1Mbit" becomes "handle 8001: tbf rate 1Mbit". Units that `tc` prints but does not accept are
 /// removed.
 pub fn as_typed(line: &str) -> String {
-    let mut words = line.split_whitespace().skip(1);
+    let bare = line.replace(OWN_WEIGHTS, "");
+    let mut words = bare.split_whitespace().skip(1);
     let (kind, handle) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut typed = vec!["handle", handle, kind];
     while let Some(word) = words.next() {
@@ -115,6 +120,13 @@ mod tests {
         );
         let line = "qdisc bfifo 8005: root refcnt 2 limit 100Kb";
         assert_eq!(as_typed(line), "handle 8005: bfifo limit 100Kb");
+        let line = "qdisc fq 8006: root refcnt 2 limit 500p flow_limit 100p buckets 1024 orphan_mask 1023 \
+             bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 weights 589824 196608 65536 quantum 3028b";
+        assert_eq!(
+            as_typed(line),
+            "handle 8006: fq limit 500 flow_limit 100 buckets 1024 orphan_mask 1023 \
+             bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 quantum 3028"
+        );
         let line = "qdisc pfifo_fast 8004: root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
         assert_eq!(as_typed(line), "handle 8004: pfifo_fast");
     }
