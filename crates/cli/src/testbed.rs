@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::value_parser;
-use giveway_papers::layout;
+use giveway_observe::layout;
 use giveway_qdisc::Span;
 use giveway_runner::{Observe, Outcome, Results, RunnerError, Session, question, scenario_name};
 use giveway_scenario::{Contender, Diagnostic, Live, Scenario, Severity, Trial};

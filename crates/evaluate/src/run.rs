@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use giveway_measure::Record;
-use giveway_papers::{layout, observe};
+use giveway_observe::{layout, observe};
 use giveway_runner::{Frontend, Progress, Unit, in_order, panic_message};
 use giveway_scenario::{Draft, Scenario, Trial};
 

@@ -4,7 +4,7 @@ use giveway_evaluate::{
     Card, EvaluateError, Kept, Means, OwnRuns, Question, Request, States, Verdict, chosen, evaluate, json,
     page, text,
 };
-use giveway_papers::observe;
+use giveway_observe::observe;
 use giveway_runner::Silent;
 use giveway_scenario::Trial;
 

@@ -1,7 +1,7 @@
 //! Outcomes that others have published come out in the cells.
 
 use giveway_evaluate::{Card, Verdict};
-use giveway_papers::observe;
+use giveway_observe::observe;
 use giveway_scenario::Scenario;
 
 use crate::cards::{card, request, verdict};

@@ -71,6 +71,6 @@ fn read(file: &str, changes: &[&str]) -> Scenario {
 fn packets(scenario: &Scenario) -> u64 {
     let trials = scenario.trials();
     let (record, _) =
-        giveway_papers::observe(scenario, &trials[0], false, &|_| true).expect("nothing stops it");
+        giveway_observe::observe(scenario, &trials[0], false, &|_| true).expect("nothing stops it");
     record.links.iter().filter_map(|link| link.arrived).map(|arrived| arrived.packets).sum()
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use giveway_evaluate::EvaluateError;
 use giveway_measure::Record;
-use giveway_papers::observe_network;
+use giveway_observe::observe_network;
 use giveway_qdisc::{LinkContext, Qdisc};
 use giveway_scenario::{Backend, Build, Queue, Scenario, Trial, discipline};
 use giveway_sim::Segment;
@@ -109,7 +109,7 @@ pub fn run_built(
             Queue::Compare => around.wrap(context, |context| build(port, spec, context)),
             _ => discipline(spec, context),
         };
-        network.run_built(&trial, built, recorder, go_on)
+        giveway_observe::run_built(network, &trial, built, recorder, go_on)
     });
     observed.map(|(record, _)| (record, around.seen()))
 }

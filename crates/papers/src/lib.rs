@@ -15,7 +15,6 @@
 //! fact.rs      numbers without a run, computed or measured elsewhere
 //! formula.rs   closed forms beside measured curves
 //! curve.rs     the data of a figure from one run, and their combination over seeds
-//! observe.rs   a run with a recorder
 //! study.rs     the runs of a study, and their results
 //! verdict.rs   tests against results
 //! drawing.rs   figures from curves
@@ -53,7 +52,6 @@ mod formula;
 mod kept;
 mod listing;
 mod measure;
-mod observe;
 mod paper;
 mod report;
 mod shipped;
@@ -63,9 +61,6 @@ mod verdict;
 pub use error::{ContentError, PaperError};
 pub use figure::{AxisData, FigureData, PanelData, SeriesData, StatedData};
 pub use listing::{json, markdown};
-pub use observe::{
-    contest, disciplines, layout, observe, observe_network, recorded, recorded_switch, recorder,
-};
 pub use paper::Paper;
 pub use report::{document, interrupted};
 pub use shipped::{SHIPPED, Shipped};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use giveway_disciplines::Spec;
 use giveway_measure::Estimate;
+use giveway_observe::{layout, observe};
 use giveway_qdisc::{Rate, Span};
 use giveway_scenario::{Bound, Draft, Scenario, Trial};
 
@@ -13,7 +14,6 @@ use crate::cost;
 use crate::curve::{Curve, Data};
 use crate::error::{ContentError, PaperError};
 use crate::measure::{self, Measure, Run};
-use crate::observe::{layout, observe};
 use crate::paper::Paper;
 
 /// The part of a paper that a study reproduces.

@@ -1,11 +1,7 @@
 //! The tests of this crate, in one program: one link for all of them.
 
 mod backbone;
-mod delays;
 mod families;
-mod lockout;
-mod measures;
-mod slow_upstream;
 mod studies;
 
 /// An error and its causes in one line, as the front end prints them.

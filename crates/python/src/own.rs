@@ -22,7 +22,7 @@ use std::rc::Rc;
 use giveway_disciplines::Spec;
 use giveway_judge::Around;
 use giveway_measure::Record;
-use giveway_papers::{observe_network, recorded_switch};
+use giveway_observe::{observe_network, recorded_switch};
 use giveway_qdisc::{Invalid, Limit, LinkContext, Qdisc};
 use giveway_runner::Frontend;
 use giveway_scenario::{Backend, Crossbar, Network, Port, Queue, Scenario, Trial};
@@ -228,7 +228,7 @@ fn run_one(
         }
     };
     let observed = observe_network(network, way.keep_series, |recorder| {
-        network.run_built(trial, &build, recorder, &watched)
+        giveway_observe::run_built(network, trial, &build, recorder, &watched)
     });
     let interrupted = failure.is_interruption(py);
     match failure.take() {

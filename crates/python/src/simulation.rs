@@ -5,7 +5,7 @@
 
 use giveway_disciplines::Spec;
 use giveway_measure::Recorder;
-use giveway_papers::{recorded, recorder};
+use giveway_observe::{recorded, recorder};
 use giveway_qdisc::{DropReason, Interest, LinkContext, Meta, PortId, Probe, Qdisc, Rate, Share, Span, Time};
 use giveway_runner::{manifest, question};
 use giveway_scenario::{Port, Queue, Stepped, Trial};

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use giveway_measure::{Contest, DelayPlot, DelayRow, Record, Summary, Table};
-use giveway_papers::{contest, layout, observe, observe_network};
+use giveway_observe::{contest, layout, observe, observe_network, run_built};
 use giveway_record::report::{self, Report};
 use giveway_record::{Conclusion, Digest, Existing, Kept, Manifest, RunFolder};
 use giveway_scenario::{Scenario, Trial};
@@ -461,7 +461,7 @@ impl<'a> Session<'a> {
                     )
                 })),
                 (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
-                    trace.run(&mut |build| network.run_built(trial, build, recorder, &go_on))
+                    trace.run(&mut |build| run_built(network, trial, build, recorder, &go_on))
                 })),
                 (Some((target, network)), Some((trace, _))) => {
                     Ok(observe_network(network, series, |recorder| {
@@ -534,7 +534,7 @@ pub fn manifest(scenario: &Scenario, name: &str, (command, created): (String, St
     Manifest {
         scenario: name.to_owned(),
         version: version.to_owned(),
-        disciplines: giveway_papers::disciplines(scenario),
+        disciplines: giveway_observe::disciplines(scenario),
         seeds: scenario.seeds.clone(),
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         created_by: command,

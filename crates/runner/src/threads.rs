@@ -4,7 +4,7 @@ use std::error::Error;
 use std::num::NonZero;
 
 use giveway_measure::{Fingerprint, Record, Summary};
-use giveway_papers::observe_network;
+use giveway_observe::{observe_network, run_divided};
 use giveway_scenario::{Network, Scenario, Trial};
 use giveway_sim::{Gain, Partition, Whole};
 
@@ -31,7 +31,7 @@ pub(crate) fn run(
     go_on: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<String>)> {
     observe_network(network, keep_series, |recorder| {
-        network.run_divided(trial, (partition, useful(threads)), recorder, go_on)
+        run_divided(network, trial, (partition, useful(threads)), recorder, go_on)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use giveway_papers::observe;
+use giveway_observe::observe;
 use giveway_record::dataset::{Measured, Reason, Row};
 use giveway_runner::{Progress, panic_message};
 

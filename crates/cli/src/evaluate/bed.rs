@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use giveway_evaluate::{BedRuns, Card, Cell, EvaluateError, Known, Means, Request, evaluate_with};
-use giveway_papers::layout;
+use giveway_observe::layout;
 use giveway_qdisc::Time;
 use giveway_runner::{Frontend, chain};
 use giveway_scenario::{Scenario, Trial};

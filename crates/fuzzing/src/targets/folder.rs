@@ -84,7 +84,7 @@ impl Base {
         let folder = base.create_folder().expect("the folder can be written");
         let mut runs = Vec::new();
         for trial in base.scenario.trials() {
-            let (record, _) = giveway_papers::observe(&base.scenario, &trial, true, &|_| true)
+            let (record, _) = giveway_observe::observe(&base.scenario, &trial, true, &|_| true)
                 .expect("the run is not stopped");
             let trial = Trial { qdisc: trial.name, seed: trial.seed };
             folder.write(&trial, &record).expect("the folder can be written");
@@ -99,11 +99,11 @@ impl Base {
         let manifest = Manifest {
             scenario: "fuzz".to_owned(),
             version: "0".to_owned(),
-            disciplines: giveway_papers::disciplines(&self.scenario),
+            disciplines: giveway_observe::disciplines(&self.scenario),
             seeds: self.scenario.seeds.clone(),
             machine: "a machine".to_owned(),
             created_by: "giveway run fuzz.toml".to_owned(),
-            layout: giveway_papers::layout(&self.scenario, true),
+            layout: giveway_observe::layout(&self.scenario, true),
             ..Manifest::default()
         };
         RunFolder::create(&self.path, SCENARIO, manifest)

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use giveway_qdisc::Probe;
+use giveway_measure::Recorder;
 use giveway_record::NewFile;
 use giveway_scenario::{Build, Finished, Network, Scenario, Trial};
 use giveway_sim::Segment;
@@ -129,14 +129,14 @@ impl Target {
         file.ok_or_else(|| io::Error::other("another run has written it already"))
     }
 
-    /// Runs a trial and writes the packets of its queues. `probe` observes the run as well. If the file
+    /// Runs a trial and writes the packets of its queues. `recorder` observes the run as well. If the file
     /// cannot be written, the run continues, and its other results are not affected.
-    pub fn run<R: Probe<Segment>>(
+    pub fn run(
         &self,
         network: &Network,
         trial: &Trial,
         build: Build<'_>,
-        probe: &mut R,
+        recorder: &mut Recorder<Segment>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         let begin = |file: &NewFile| {
@@ -146,7 +146,7 @@ impl Target {
         let begun = self.take().and_then(|file| Ok((begin(&file)?, file)));
         let finished = match begun {
             Ok((exporter, file)) => {
-                let mut both = (probe, exporter);
+                let mut both = (recorder, exporter);
                 let finished = network.run_built(trial, build, &mut both, go_on)?;
                 let kept = both.1.finish().and_then(|(mut out, packets)| {
                     out.flush()?;
@@ -157,7 +157,7 @@ impl Target {
             }
             Err(error) => {
                 self.set_outcome(Err(error));
-                network.run_built(trial, build, probe, go_on)?
+                giveway_observe::run_built(network, trial, build, recorder, go_on)?
             }
         };
         Some(finished)

@@ -317,8 +317,9 @@ fn a_stopped_run_keeps_the_earlier_file() {
     let trial = &scenario.trials()[0];
     let exports = Exports::begin(&file, &scenario, true, &crate::Silent).unwrap();
     let (target, network) = exports.of(trial).expect("it is the first seed");
-    let ran =
-        target.run(network, trial, &|_, spec, context| spec.build(context), &mut (), &|share| share < 0.5);
+    let ran = giveway_observe::observe_network(network, false, |recorder| {
+        target.run(network, trial, &|_, spec, context| spec.build(context), recorder, &|share| share < 0.5)
+    });
     assert!(ran.is_none());
     assert_eq!(exports.ended(), Vec::new(), "a stopped run reports no file");
     drop(exports);

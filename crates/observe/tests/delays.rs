@@ -1,7 +1,7 @@
 //! Delays over time of small networks, whose delays are calculated by hand.
 
 use giveway_measure::{DelayRow, Delayed, Record};
-use giveway_papers::{observe, observe_network};
+use giveway_observe::{observe, observe_network, run_divided};
 use giveway_qdisc::{PortId, Rate, Time};
 use giveway_scenario::Scenario;
 use giveway_sim::Gain;
@@ -107,7 +107,7 @@ flows = 3
         let partition = network.partition(trial, threads, Gain::Any);
         parts.push(partition.parts());
         let (record, _) = observe_network(network, true, |recorder| {
-            network.run_divided(trial, (&partition, 2), recorder, &|_| true)
+            run_divided(network, trial, (&partition, 2), recorder, &|_| true)
         })
         .expect("the run is not stopped");
         assert_eq!(record.delays, expected, "{threads} threads");

@@ -1,12 +1,17 @@
 //! A run of a scenario with a recorder.
+//!
+//! The simulator is generic over its probe, and this crate is its instance with a recorder. Every front end
+//! calls it, so the program has one copy of the engine, compiled for speed.
+
+#![forbid(unsafe_code)]
 
 use giveway_measure::{
     Contest, Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder,
     SojournRow, Summary,
 };
 use giveway_qdisc::{Backlog, PortId, Time};
-use giveway_scenario::{Backend, Compared, Crossbar, Finished, Network, Scenario, Trial};
-use giveway_sim::Segment;
+use giveway_scenario::{Backend, Build, Compared, Crossbar, Finished, Network, Scenario, Trial};
+use giveway_sim::{Partition, Segment};
 use giveway_switch::Outcome;
 
 /// Executes one run with a recorder. Returns the record, and the remarks of the sources of traffic. It calls
@@ -34,8 +39,8 @@ pub fn observe(
     }
 }
 
-/// Like [`observe`] on a network, for callers that have other probes as well: `run` executes the run with the
-/// recorder among its probes.
+/// Like [`observe`] on a network, for other ways to run it: `run` executes the run, with the recorder as its
+/// probe or among its probes.
 pub fn observe_network(
     network: &Network,
     keep_series: bool,
@@ -44,6 +49,34 @@ pub fn observe_network(
     let mut recorder = recorder(network, keep_series);
     let finished = run(&mut recorder)?;
     Some(recorded(recorder, finished))
+}
+
+/// [`Network::run_built`] with a recorder.
+///
+/// # Panics
+/// As [`Network::plan`].
+pub fn run_built(
+    network: &Network,
+    trial: &Trial,
+    build: Build<'_>,
+    recorder: &mut Recorder<Segment>,
+    go_on: &dyn Fn(f64) -> bool,
+) -> Option<Finished> {
+    network.run_built(trial, build, recorder, go_on)
+}
+
+/// [`Network::run_divided`] with a recorder.
+///
+/// # Panics
+/// As [`Network::plan`].
+pub fn run_divided(
+    network: &Network,
+    trial: &Trial,
+    division: (&Partition, usize),
+    recorder: &mut Recorder<Segment>,
+    go_on: &dyn Fn(f64) -> bool,
+) -> Option<Finished> {
+    network.run_divided(trial, division, recorder, go_on)
 }
 
 /// The recorder of a run on a network.

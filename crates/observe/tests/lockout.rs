@@ -6,7 +6,7 @@ use giveway_scenario::Scenario;
 fn pauses() -> Vec<(String, f64)> {
     let scenario = Scenario::parse(include_str!("../../../scenarios/lockout.toml"), "").unwrap();
     let pause = |trial: &giveway_scenario::Trial| {
-        let (record, _) = giveway_papers::observe(&scenario, trial, false, &|_| true).unwrap();
+        let (record, _) = giveway_observe::observe(&scenario, trial, false, &|_| true).unwrap();
         let first =
             record.flows.iter().find(|flow| record.layout.source_name(flow.source) == "first").unwrap();
         let name = scenario.network().unwrap().discipline(trial).name();

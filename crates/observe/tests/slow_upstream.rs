@@ -5,7 +5,7 @@ use giveway_scenario::{Scenario, Trial};
 /// Bytes that the download got, and its timeouts, under each discipline.
 fn downloads(scenario: &Scenario) -> Vec<(f64, u64)> {
     let download = |trial: &Trial| {
-        let (record, _) = giveway_papers::observe(scenario, trial, false, &|_| true).unwrap();
+        let (record, _) = giveway_observe::observe(scenario, trial, false, &|_| true).unwrap();
         let mut flows = record.flows.iter();
         let flow = flows.find(|flow| record.layout.source_name(flow.source) == "download").unwrap();
         (flow.goodput_bytes as f64, flow.timeouts)

@@ -52,7 +52,7 @@ impl Dumbbell {
     fn run(&self, order: &[usize]) -> Record {
         let scenario = self.scenario(order);
         let trial = scenario.trials().remove(0);
-        giveway_papers::observe(&scenario, &trial, true, &|_| true).expect("the run is not stopped").0
+        giveway_observe::observe(&scenario, &trial, true, &|_| true).expect("the run is not stopped").0
     }
 
     fn in_order(&self) -> Vec<usize> {
@@ -204,7 +204,7 @@ fn a_longer_warmup_changes_nothing_of_steady_traffic() {
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
         let trial = scenario.trials().remove(0);
-        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("the run is not stopped").0
+        giveway_observe::observe(&scenario, &trial, false, &|_| true).expect("the run is not stopped").0
     };
     let whole_run = ["bottleneck_packets"];
     let (short, long) = (run(1_000), run(5_000));
@@ -241,7 +241,7 @@ fn a_longer_warmup_moves_no_mean_of_stationary_traffic() {
         );
         let scenario = Scenario::parse(&text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
         let trial = scenario.trials().remove(0);
-        giveway_papers::observe(&scenario, &trial, false, &|_| true).expect("the run is not stopped").0
+        giveway_observe::observe(&scenario, &trial, false, &|_| true).expect("the run is not stopped").0
     };
     const SEEDS: u64 = 16;
     let pairs: Vec<(Record, Record)> =
@@ -273,7 +273,7 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
     let scenario = Scenario::parse(text, "").unwrap_or_else(|wrong| panic!("{:?}", wrong.diagnostics));
     let trial =
         scenario.trials().into_iter().find(|trial| trial.name == "fifo limit 300p" && trial.seed == 1);
-    let record = giveway_papers::observe(&scenario, &trial.unwrap(), true, &|_| true)
+    let record = giveway_observe::observe(&scenario, &trial.unwrap(), true, &|_| true)
         .expect("the run is not stopped")
         .0;
     let contains =
