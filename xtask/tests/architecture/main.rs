@@ -138,7 +138,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "wasm", uses: &["qdisc"], tests_use: &[] },
     Allowed {
         name: "judge",
-        uses: &["qdisc", "sim", "scenario", "measure", "papers", "runner", "evaluate", "wasm"],
+        uses: &["qdisc", "sim", "scenario", "measure", "observe", "runner", "evaluate", "wasm"],
         tests_use: &[],
     },
     Allowed {
