@@ -68,8 +68,8 @@ pub fn object_name(dump: &str) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// The weights that the kernel gives to a new fq, as `tc` shows them since iproute2 6.7. It accepts four
-/// numbers instead of these three, so no arguments set them.
+/// The weights that the kernel gives to a new fq, as newer versions of `tc` show them. Version 6.15 expects
+/// four numbers where it shows three, so it does not accept them.
 const OWN_WEIGHTS: &str = "weights 589824 196608 65536 ";
 
 /// Converts a line of `tc qdisc show` to arguments of `tc qdisc add dev DEVICE root`: "qdisc tbf 8001: root

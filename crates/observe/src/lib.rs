@@ -1,7 +1,7 @@
 //! A run of a scenario with a recorder.
 //!
-//! The simulator is generic over its probe, and this crate is its instance with a recorder. Every front end
-//! calls it, so the program has one copy of the engine, compiled for speed.
+//! The simulator is generic over its probe, and this crate has its instance with a recorder, compiled for
+//! speed. A caller with more probes, such as an export, has an instance of its own.
 
 #![forbid(unsafe_code)]
 
