@@ -1,9 +1,11 @@
-//! A run of a scenario with a recorder.
+//! A run of a scenario with a recorder, and the cost of a packet on this machine.
 //!
 //! The simulator is generic over its probe, and this crate has its instance with a recorder, compiled for
 //! speed. A caller with more probes, such as an export, has an instance of its own.
 
 #![forbid(unsafe_code)]
+
+mod cost;
 
 use giveway_measure::{
     Contest, Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder,
@@ -13,6 +15,8 @@ use giveway_qdisc::{Backlog, PortId, Time};
 use giveway_scenario::{Backend, Build, Compared, Crossbar, Finished, Network, Scenario, Trial};
 use giveway_sim::{Partition, Segment};
 use giveway_switch::Outcome;
+
+pub use cost::{Pace, pair_ns};
 
 /// Executes one run with a recorder. Returns the record, and the remarks of the sources of traffic. It calls
 /// `go_on` from time to time with the progress of the run, 0 to 1. If `go_on` returns false, the run stops

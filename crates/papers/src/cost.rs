@@ -7,19 +7,14 @@
 //! cost = { flows = "{at}", bytes = "800" }      # in place of a scenario
 //! ```
 //!
-//! Every flow has one packet queued. The link is fully reserved, with a quarter of the flows each at 1, 2, 3
-//! and 4 Mbit/s. Each departure is followed by an arrival of the same flow, so the flow becomes idle and
-//! returns: the most expensive case for flow tables. The result is the fastest of many batches, after a
-//! warm-up, because other work of the machine makes a batch slower, never faster, and may last longer than
-//! all seeds. These are the only numbers of a study that depend on the machine and its load, so a front end
-//! runs them one after the other, while nothing else of the study runs.
-
-use std::hint::black_box;
-use std::time::Instant;
+//! Every flow has one packet queued ([`giveway_observe::pair_ns`]). The link is fully reserved, with a
+//! quarter of the flows each at 1, 2, 3 and 4 Mbit/s. These are the only numbers of a study that depend on
+//! the machine and its load, so a front end runs them one after the other, while nothing else of the study
+//! runs.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::hash::mix;
-use giveway_qdisc::{Cx, FlowKey, LinkContext, Next, Outbox, Packet, Qdisc, Rate, Streams, Time};
+use giveway_observe::{Pace, pair_ns};
+use giveway_qdisc::{LinkContext, Rate, Streams};
 use serde::Deserialize;
 
 use crate::error::ContentError;
@@ -42,13 +37,6 @@ pub(crate) struct Case {
     /// The length of a packet.
     pub bytes: u32,
 }
-
-/// The fewest pairs of enqueue and dequeue before the clock starts.
-const WARM_UP: u64 = 20_000;
-/// Pairs in a batch.
-const BATCH: u64 = 20_000;
-/// The number of batches, of which the fastest counts.
-const BATCHES: usize = 51;
 
 impl Written {
     /// Parses the numbers.
@@ -91,43 +79,8 @@ impl Case {
     /// Nanoseconds for one enqueue and one dequeue; `None` if the discipline cannot hold a packet of each
     /// flow.
     pub fn pair_ns(self, spec: &Spec) -> Option<f64> {
-        let link = self.link();
         let mut qdisc = spec.build_numbered(&self.context()).expect("it was checked");
-        let mut out = Outbox::default();
-        let mut now = Time::ms(1);
-        for flow in 0..self.flows {
-            qdisc.enqueue(self.packet(flow, now), &mut Cx::new(now, &mut out));
-        }
-        if qdisc.backlog().packets != self.flows {
-            return None;
-        }
-        let mut pairs = |count: u64| {
-            for _ in 0..count {
-                let Next::Packet(left) = qdisc.dequeue(&mut Cx::new(now, &mut out)) else {
-                    panic!("{} has packets but sends none", spec.name())
-                };
-                now += link.time_for(u64::from(self.bytes));
-                let flow = black_box(left.payload);
-                qdisc.enqueue(self.packet(flow, now), &mut Cx::new(now, &mut out));
-            }
-        };
-        pairs(WARM_UP.max(2 * self.flows));
-        let batch = |_| {
-            #[expect(clippy::disallowed_methods, reason = "the result is the time on this machine")]
-            let begun = Instant::now();
-            pairs(BATCH);
-            begun.elapsed().as_nanos()
-        };
-        let fastest = (0..BATCHES).map(batch).min()?;
-        Some(fastest as f64 / BATCH as f64)
-    }
-
-    fn packet(self, flow: u64, now: Time) -> Packet<u64> {
-        let mut pkt = Packet::new(FlowKey(mix(flow, 0x5bd1)), self.bytes, flow);
-        pkt.meta.arrived = now;
-        pkt.meta.class = (flow % 4) as u16;
-        pkt.meta.reserved = reserved(flow);
-        pkt
+        pair_ns(&mut *qdisc, self.flows, &Pace { bytes: self.bytes, link: self.link(), reserved })
     }
 }
 
