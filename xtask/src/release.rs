@@ -23,6 +23,7 @@ mod program;
 mod second;
 mod sums;
 mod tools;
+mod training;
 mod wheels;
 
 use crate::repository::{Done, Repository};

@@ -56,6 +56,19 @@ pub fn standard_library(repository: &Repository, target: &str) -> Done {
     repository.run("rustup", &["target", "add", target])
 }
 
+/// The path of the compiler's `llvm-profdata`, which is installed if it is missing.
+///
+/// # Errors
+/// If there is no rustup, or it cannot install it.
+pub fn profdata(repository: &Repository) -> Result<String, String> {
+    let compiler = repository.output("rustc", &["--print", "target-libdir"])?;
+    let path = format!("{}/../bin/llvm-profdata", compiler.trim());
+    if !repository.has(&path, &["--version"]) {
+        repository.run("rustup", &["component", "add", "llvm-tools"])?;
+    }
+    Ok(path)
+}
+
 /// Installs a component of the toolchain: with rustup if it is available, otherwise as a Debian package.
 fn component(repository: &Repository, name: &str, probe: (&str, &[&str]), package: &str) -> Done {
     if repository.has(probe.0, probe.1) {

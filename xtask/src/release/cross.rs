@@ -1,5 +1,4 @@
-//! The tools to compile for another processor: clang for C code, with the headers of musl for that processor,
-//! and the linker of Rust.
+//! The tools to compile C code for another processor: clang, with the headers of musl for that processor.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +38,6 @@ pub fn variables(target: &Path) -> Vec<(String, String)> {
             (format!("CC_{name}"), "clang".to_owned()),
             (format!("AR_{name}"), "llvm-ar".to_owned()),
             (format!("CFLAGS_{name}"), flags),
-            (format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()), "rust-lld".to_owned()),
         ]
     };
     platforms.flat_map(of).collect()
@@ -103,7 +101,6 @@ mod tests {
                  -Wno-builtin-macro-redefined -D__DATE__=\"-\" -D__TIME__=\"-\""
             )
         );
-        assert_eq!(of("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER"), Some("rust-lld"));
         assert_eq!(of("CC_x86_64_unknown_linux_musl"), None);
     }
 }

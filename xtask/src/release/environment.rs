@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use super::cross;
+use super::platform::{PLATFORMS, Platform};
 use crate::repository::Repository;
 
 /// Separates flags in `CARGO_ENCODED_RUSTFLAGS`.
@@ -39,6 +40,7 @@ pub fn variables(
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
+    variables.extend(PLATFORMS.iter().map(Platform::linker));
     variables.extend(cross::variables(tools));
     Ok(variables)
 }

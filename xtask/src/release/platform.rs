@@ -6,6 +6,12 @@ pub const PACKAGE: &str = "giveway-cli";
 /// The build profile.
 pub const PROFILE: &str = "dist";
 
+/// The linker: that of Rust, for every platform. So the bytes do not depend on the linker of the system.
+pub const LINKER: &str = "rust-lld";
+/// Options of the linker. It stores relocations as bits, which saves a megabyte; the C library of a system may
+/// be too old for that, and the program has its own. Functions with the same code become one.
+pub const LINK: [&str; 2] = ["link-arg=-zpack-relative-relocs", "link-arg=--icf=all"];
+
 /// A platform of the program. Programs for these targets need no library of the system.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Platform {
@@ -13,9 +19,6 @@ pub struct Platform {
     pub name: &'static str,
     /// Target of the compiler.
     pub target: &'static str,
-    /// Option of the linker that stores the relocations of the program as bits, which saves a megabyte. The C
-    /// library of a system may be too old for it; the program has its own.
-    pub packed: &'static str,
     /// The means to compile for another processor, and to run its programs.
     pub cross: Option<Cross>,
 }
@@ -33,23 +36,36 @@ pub struct Cross {
 
 /// The platforms.
 pub static PLATFORMS: [Platform; 2] = [
-    Platform {
-        name: "x86_64",
-        target: "x86_64-unknown-linux-musl",
-        packed: "link-arg=-Wl,-z,pack-relative-relocs",
-        cross: None,
-    },
+    Platform { name: "x86_64", target: "x86_64-unknown-linux-musl", cross: None },
     Platform {
         name: "aarch64",
         target: "aarch64-unknown-linux-musl",
-        packed: "link-arg=-zpack-relative-relocs",
         cross: Some(Cross { debian: "arm64", clang: "aarch64-linux-musl", emulator: "qemu-aarch64-static" }),
     },
 ];
 
 impl Platform {
+    /// The variable that names the linker for cargo.
+    pub fn linker(&self) -> (String, String) {
+        let target = self.target.replace('-', "_").to_uppercase();
+        (format!("CARGO_TARGET_{target}_LINKER"), LINKER.to_owned())
+    }
+
     /// The words of a command that runs a program of this platform on this machine.
     pub fn command<'a>(&self, program: &'a str) -> Vec<&'a str> {
         self.cross.iter().map(|cross| cross.emulator).chain([program]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_platform_has_the_linker_of_rust() {
+        let names = PLATFORMS.each_ref().map(|platform| platform.linker().0);
+        let expected =
+            ["X86_64", "AARCH64"].map(|name| format!("CARGO_TARGET_{name}_UNKNOWN_LINUX_MUSL_LINKER"));
+        assert_eq!(names, expected);
     }
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 use super::auditable;
 use super::making::Release;
 use super::places;
-use super::platform::{PACKAGE, PROFILE, Platform};
-use crate::repository::Done;
+use super::platform::{LINK, PACKAGE, PROFILE, Platform};
+use super::training;
+use crate::repository::{Done, Repository};
 
 /// The largest program to publish, bytes.
 const LARGEST: u64 = 25_000_000;
@@ -23,8 +24,13 @@ pub fn build(release: &Release) -> Done {
 
 fn build_one(release: &Release, platform: &Platform) -> Done {
     let build = ["rustc", "--locked", "--profile", PROFILE, "--target", platform.target];
-    let link = ["--package", PACKAGE, "--bin", "giveway", "--", "-C", platform.packed];
-    auditable::repository(release)?.cargo(&[&build[..], &link].concat())?;
+    let link = ["--package", PACKAGE, "--bin", "giveway", "--", "-C", LINK[0], "-C", LINK[1]];
+    let compile = |repository: &Repository| repository.cargo(&[&build[..], &link].concat());
+    let repository = auditable::repository(release)?;
+    match training::profile(release, platform, compile, &repository)? {
+        Some(profile) => compile(&training::with_profile(&repository, &profile))?,
+        None => compile(&repository)?,
+    }
     let program = release.built(platform).join("giveway");
     check(release, platform, &program)?;
     let program = program.to_string_lossy();
