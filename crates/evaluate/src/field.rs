@@ -9,7 +9,7 @@ use giveway_scenario::Scenario;
 use crate::cells::{Cell, Measure};
 use crate::error::EvaluateError;
 use crate::question::Question;
-use crate::run::{BedRuns, Outcome, Outcomes, Prepared, Timing, outcome, prepare, run, run_on_bed};
+use crate::run::{BedRuns, Outcome, Outcomes, Prepared, Timing, mean, outcome, prepare, run, run_on_bed};
 use crate::states::{GAP, SUSPICION, States, heaps, winners};
 use crate::verdict::{Compared, Pair, compare};
 
@@ -118,9 +118,7 @@ impl Field {
 
     /// The mean of a metric of a discipline over the seeds that measured it.
     pub fn mean(&self, discipline: usize, cell: usize, measure: usize) -> Option<f64> {
-        let measured: Vec<f64> =
-            self.outcomes[cell][discipline].iter().filter_map(|outcome| outcome.values[measure]).collect();
-        (!measured.is_empty()).then(|| measured.iter().sum::<f64>() / measured.len() as f64)
+        mean(&self.outcomes[cell][discipline], measure)
     }
 
     /// The comparisons of a discipline with baselines, by baseline, cell and metric, corrected together.

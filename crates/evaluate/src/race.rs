@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::cells::Cell;
 use crate::error::EvaluateError;
 use crate::field::{Entrants, Runs};
-use crate::run::{Outcome, Timing};
+use crate::run::{Outcome, Timing, mean};
 
 /// A setting of a discipline.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,10 +104,6 @@ pub(crate) fn score<'a>(
     default: impl Iterator<Item = &'a [Outcome]>,
     setting: impl Iterator<Item = &'a [Outcome]>,
 ) -> f64 {
-    let mean = |outcomes: &[Outcome], measure: usize| {
-        let measured: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.values[measure]).collect();
-        (!measured.is_empty()).then(|| measured.iter().sum::<f64>() / measured.len() as f64)
-    };
     let (mut sum, mut number) = (0.0, 0u32);
     for ((cell, default), setting) in cells.iter().zip(default).zip(setting) {
         for (place, measure) in cell.measures.iter().enumerate() {

@@ -39,6 +39,12 @@ pub struct Outcome {
     pub packets: u64,
 }
 
+/// The mean of a metric, by its place, over the runs that measured it; `None` if none did.
+pub fn mean(outcomes: &[Outcome], measure: usize) -> Option<f64> {
+    let measured: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.values[measure]).collect();
+    (!measured.is_empty()).then(|| measured.iter().sum::<f64>() / measured.len() as f64)
+}
+
 /// Runs a trial of a scenario on a test bed.
 pub type BedRuns<'a> = dyn FnMut(&Scenario, &Trial) -> Result<Record, EvaluateError> + 'a;
 
