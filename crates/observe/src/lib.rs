@@ -1,4 +1,4 @@
-//! A run of a scenario with a recorder, and the cost of a packet on this machine.
+//! A run of a scenario with a recorder, at once or step by step, and the cost of a packet on this machine.
 //!
 //! The simulator is generic over its probe, and this crate has its instance with a recorder, compiled for
 //! speed. A caller with more probes, such as an export, has an instance of its own.
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod cost;
+mod steps;
 
 use giveway_measure::{
     Contest, Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder,
@@ -17,6 +18,7 @@ use giveway_sim::{Partition, Segment};
 use giveway_switch::Outcome;
 
 pub use cost::{Pace, pair_ns};
+pub use steps::{Sojourns, Steps};
 
 /// Executes one run with a recorder. Returns the record, and the remarks of the sources of traffic. It calls
 /// `go_on` from time to time with the progress of the run, 0 to 1. If `go_on` returns false, the run stops

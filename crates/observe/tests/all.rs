@@ -4,3 +4,4 @@ mod delays;
 mod lockout;
 mod measures;
 mod slow_upstream;
+mod steps;

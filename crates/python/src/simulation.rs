@@ -4,9 +4,8 @@
 //! one after the other.
 
 use giveway_disciplines::Spec;
-use giveway_measure::Recorder;
-use giveway_observe::{recorded, recorder};
-use giveway_qdisc::{DropReason, Interest, LinkContext, Meta, PortId, Probe, Qdisc, Rate, Share, Span, Time};
+use giveway_observe::{Sojourns, Steps};
+use giveway_qdisc::{LinkContext, PortId, Qdisc, Rate, Share, Span, Time};
 use giveway_runner::{manifest, question};
 use giveway_scenario::{Port, Queue, Stepped, Trial};
 use giveway_sim::Segment;
@@ -24,66 +23,15 @@ use crate::scenario::Scenario;
 /// The number of parts of a simulation after which signals are asked for.
 const PARTS: u64 = 500;
 
-/// The packets of each port since it was last read, by the number of the port.
-#[derive(Default)]
-struct Recent(Vec<Sojourns>);
-
-/// The packets that a port sent, and their sojourn times.
-#[derive(Clone, Copy, Default)]
-struct Sojourns {
-    packets: u64,
-    bytes: u64,
-    sum: Span,
-    most: Span,
-    dropped: u64,
-}
-
-impl Recent {
-    #[inline]
-    fn at(&mut self, at: PortId) -> Option<&mut Sojourns> {
-        self.0.get_mut(at.0 as usize)
-    }
-}
-
-impl Probe<Segment> for Recent {
-    fn interest(&self, _: PortId) -> Interest {
-        Interest::Port
-    }
-
-    #[inline]
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
-        if let Some(port) = self.at(at) {
-            let sojourn = now.since(meta.arrived);
-            port.packets += 1;
-            port.bytes += u64::from(meta.bytes);
-            port.sum += sojourn;
-            port.most = port.most.max(sojourn);
-        }
-    }
-
-    #[inline]
-    fn dropped(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
-        if let Some(port) = self.at(at) {
-            port.dropped += 1;
-        }
-    }
-}
-
 /// A trial in progress.
 #[pyclass(unsendable, module = "giveway._giveway")]
 pub struct Simulation {
-    running: Option<Running>,
+    running: Option<Steps>,
     failure: Failure,
     scenario: Py<Scenario>,
     name: String,
     seed: u64,
     part: Span,
-}
-
-struct Running {
-    stepped: Stepped,
-    recorder: Recorder<Segment>,
-    recent: Recent,
 }
 
 #[pymethods]
@@ -121,13 +69,10 @@ impl Simulation {
                 None => giveway_scenario::discipline(spec, context),
             }
         };
-        let stepped = network.stepped(&trial, &build);
+        let running = Steps::new(network, &trial, &build, series);
         if let Some(error) = failure.take() {
             return Err(error);
         }
-        let ports = stepped.port_names().count();
-        let recent = Recent(vec![Sojourns::default(); ports]);
-        let running = Running { stepped, recorder: recorder(network, series), recent };
         let part = read.duration.scale(1, PARTS).max(Span::ns(1));
         Ok(Simulation { running: Some(running), failure, name, seed, part, scenario: scenario.clone_ref(py) })
     }
@@ -136,10 +81,10 @@ impl Simulation {
     fn step(&mut self, py: Python<'_>, until: u64) -> PyResult<()> {
         let part = self.part;
         let running = self.running()?;
-        let until = Time::from_ps(until).min(running.stepped.until());
-        while running.stepped.now() < until {
-            let next = (running.stepped.now() + part).min(until);
-            running.stepped.step_to(next, &mut (&mut running.recorder, &mut running.recent));
+        let until = Time::from_ps(until).min(running.trial().until());
+        while running.trial().now() < until {
+            let next = (running.trial().now() + part).min(until);
+            running.step_to(next);
             if next < until {
                 py.check_signals()?;
             }
@@ -153,25 +98,25 @@ impl Simulation {
     /// The time and the end, picoseconds.
     #[getter]
     fn times(&self) -> PyResult<(u64, u64)> {
-        let stepped = &self.read()?.stepped;
+        let stepped = self.read()?.trial();
         Ok((stepped.now().as_ps(), stepped.until().as_ps()))
     }
 
     /// The number of events so far.
     #[getter]
     fn events(&self) -> PyResult<u64> {
-        Ok(self.read()?.stepped.sim().events())
+        Ok(self.read()?.trial().sim().events())
     }
 
     /// The names of all ports.
     #[getter]
     fn ports(&self) -> PyResult<Vec<String>> {
-        Ok(self.read()?.stepped.port_names().map(str::to_owned).collect())
+        Ok(self.read()?.trial().port_names().map(str::to_owned).collect())
     }
 
     /// The number of a port.
     fn port(&self, name: &str) -> PyResult<u32> {
-        let stepped = &self.read()?.stepped;
+        let stepped = self.read()?.trial();
         let found = stepped.port(name).map(|port| port.0);
         found.ok_or_else(|| {
             let names: Vec<&str> = stepped.port_names().collect();
@@ -203,8 +148,7 @@ impl Simulation {
     /// The packets of a port since the last call: packets and bytes sent, the sum and the largest of their
     /// sojourn times in seconds, packets dropped.
     fn since(&mut self, port: u32) -> PyResult<(u64, u64, f64, f64, u64)> {
-        let recent = self.running()?.recent.at(PortId(port));
-        let Sojourns { packets, bytes, sum, most, dropped } = recent.map(std::mem::take).unwrap_or_default();
+        let Sojourns { packets, bytes, sum, most, dropped } = self.running()?.since(PortId(port));
         Ok((packets, bytes, sum.as_s(), most.as_s(), dropped))
     }
 
@@ -226,7 +170,7 @@ impl Simulation {
     /// returns None if packets are queued already.
     fn queue(&mut self, port: u32) -> PyResult<Option<Vec<Packet>>> {
         let backlog = self.port_of(port)?.counters().backlog().packets;
-        let stepped = &mut self.running()?.stepped;
+        let stepped = self.running()?.trial_mut();
         let port = PortId(port);
         let packets = |stepped: &Stepped| -> Option<Vec<Packet>> {
             Some(stepped.queue(port)?.map(|(number, meta)| Packet::shown(*meta, number)).collect())
@@ -241,38 +185,36 @@ impl Simulation {
     /// Watches a queue from now on.
     fn watch(&mut self, port: u32) -> PyResult<()> {
         self.port_of(port)?;
-        self.running()?.stepped.watch(PortId(port));
+        self.running()?.trial_mut().watch(PortId(port));
         Ok(())
     }
 
     /// Replaces the discipline of a port.
     fn change(&mut self, port: u32, spec: &str) -> PyResult<()> {
         let spec: Spec = spec.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
-        let Running { stepped, recorder, recent } = self.running()?;
-        stepped.replace(PortId(port), &spec, &mut (recorder, recent)).map_err(refused)
+        self.running()?.replace(PortId(port), &spec).map_err(refused)
     }
 
     /// Replaces the discipline of a port by one in Python.
     fn change_to_own(&mut self, py: Python<'_>, port: u32, own: Own) -> PyResult<()> {
         let failure = self.failure.clone();
-        let Running { stepped, recorder, recent } = self.running()?;
-        let name = stepped.port_names().nth(port as usize).unwrap_or_default().to_owned();
-        let context = stepped.context(PortId(port)).map_err(refused)?;
+        let running = self.running()?;
+        let name = running.trial().port_names().nth(port as usize).unwrap_or_default().to_owned();
+        let context = running.trial_mut().context(PortId(port)).map_err(refused)?;
         let qdisc: Box<dyn Qdisc<Segment>> = new(py, &own, &name, &context, &failure)?;
-        stepped.replace_by(PortId(port), qdisc, &mut (recorder, recent)).map_err(refused)
+        running.replace_by(PortId(port), qdisc).map_err(refused)
     }
 
     /// Changes the rate of a link, in the words of `tc`.
     fn set_rate(&mut self, port: u32, rate: &str) -> PyResult<()> {
         let rate: Rate = rate.parse().map_err(|error| PyValueError::new_err(format!("rate: {error}")))?;
-        let Running { stepped, recorder, recent } = self.running()?;
-        stepped.change_rate(PortId(port), rate, &mut (recorder, recent)).map_err(refused)
+        self.running()?.change_rate(PortId(port), rate).map_err(refused)
     }
 
     /// Changes the delay of a link.
     fn set_delay(&mut self, port: u32, delay: &str) -> PyResult<()> {
         let delay: Span = delay.parse().map_err(|error| PyValueError::new_err(format!("delay: {error}")))?;
-        self.running()?.stepped.change_delay(PortId(port), delay).map_err(refused)
+        self.running()?.trial_mut().change_delay(PortId(port), delay).map_err(refused)
     }
 
     /// Changes the probability that a link loses a packet.
@@ -280,20 +222,15 @@ impl Simulation {
         let loss = Share::new(loss).ok_or_else(|| {
             PyValueError::new_err(format!("loss: {loss} is not a probability between 0 and 1"))
         })?;
-        self.running()?.stepped.change_loss(PortId(port), loss).map_err(refused)
+        self.running()?.trial_mut().change_loss(PortId(port), loss).map_err(refused)
     }
 
     /// Ends the trial, and returns its results.
     fn finish(&mut self, py: Python<'_>, provenance: (String, String)) -> PyResult<Results> {
-        let Running { stepped, mut recorder, .. } = self.running.take().ok_or_else(ended)?;
-        let now = stepped.now();
-        let early = now < stepped.until();
-        let finished = stepped.finish(&mut recorder);
-        let recorder = if early { recorder.ended(now) } else { recorder };
+        let (record, _) = self.running.take().ok_or_else(ended)?.finish();
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        let (record, _) = recorded(recorder, finished);
         let scenario = self.scenario.get();
         let mut manifest = manifest(&scenario.read, &scenario.name, provenance);
         manifest.disciplines = match manifest.disciplines.first() {
@@ -314,16 +251,16 @@ impl Simulation {
 }
 
 impl Simulation {
-    fn running(&mut self) -> PyResult<&mut Running> {
+    fn running(&mut self) -> PyResult<&mut Steps> {
         self.running.as_mut().ok_or_else(ended)
     }
 
-    fn read(&self) -> PyResult<&Running> {
+    fn read(&self) -> PyResult<&Steps> {
         self.running.as_ref().ok_or_else(ended)
     }
 
     fn port_of(&self, number: u32) -> PyResult<&giveway_qdisc::Port<Segment>> {
-        let found = self.read()?.stepped.sim().port(number);
+        let found = self.read()?.trial().sim().port(number);
         found.ok_or_else(|| PyKeyError::new_err(format!("there is no port {number}")))
     }
 }

@@ -69,7 +69,11 @@ const ALLOWED: &[Allowed] = &[
         uses: &["qdisc", "capture", "kernel", "sim", "scenario", "measure"],
         tests_use: &[],
     },
-    Allowed { name: "observe", uses: &["qdisc", "sim", "switch", "scenario", "measure"], tests_use: &[] },
+    Allowed {
+        name: "observe",
+        uses: &["qdisc", "disciplines", "sim", "switch", "scenario", "measure"],
+        tests_use: &[],
+    },
     Allowed {
         name: "papers",
         uses: &["qdisc", "theory", "disciplines", "sim", "observe", "scenario", "measure", "document"],
