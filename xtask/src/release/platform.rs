@@ -8,8 +8,8 @@ pub const PROFILE: &str = "dist";
 
 /// The linker: that of Rust, for every platform. So the bytes do not depend on the linker of the system.
 pub const LINKER: &str = "rust-lld";
-/// Options of the linker. It stores relocations as bits, which saves a megabyte; the C library of a system may
-/// be too old for that, and the program has its own. Functions with the same code become one.
+/// Options of the linker. It stores relocations as bits, which saves a megabyte; the C library of a system
+/// may be too old for that, and the program has its own. Functions with the same code become one.
 pub const LINK: [&str; 2] = ["link-arg=-zpack-relative-relocs", "link-arg=--icf=all"];
 
 /// A platform of the program. Programs for these targets need no library of the system.
