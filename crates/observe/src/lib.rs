@@ -17,7 +17,7 @@ use giveway_scenario::{Backend, Build, Compared, Crossbar, Finished, Network, Sc
 use giveway_sim::{Partition, Segment};
 use giveway_switch::Outcome;
 
-pub use cost::{Pace, pair_ns};
+pub use cost::Backlogged;
 pub use steps::{Sojourns, Steps};
 
 /// Executes one run with a recorder. Returns the record, and the remarks of the sources of traffic. It calls

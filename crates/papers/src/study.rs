@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use giveway_disciplines::Spec;
 use giveway_measure::Estimate;
-use giveway_observe::{layout, observe};
+use giveway_observe::{Backlogged, layout, observe};
 use giveway_qdisc::{Rate, Span};
 use giveway_scenario::{Bound, Draft, Scenario, Trial};
 
@@ -59,7 +59,7 @@ enum Setting {
     /// A simulation.
     Scenario(Box<Scenario>),
     /// Timings on this machine: the cost of a packet in each discipline, `seeds` times each.
-    Cost { case: cost::Case, specs: Vec<Spec>, seeds: u32 },
+    Cost { case: Backlogged, specs: Vec<Spec>, seeds: u32 },
 }
 
 impl Setting {
@@ -327,7 +327,7 @@ impl Study {
             let case = written.read()?;
             let spec = |name: &String| -> Result<Spec, ContentError> {
                 let spec: Spec = about.spec(name, experiment).parse()?;
-                case.check(&spec)?;
+                cost::check(case, &spec)?;
                 Ok(spec)
             };
             Ok(Setting::Cost { case, specs: disciplines.iter().map(spec).collect::<Result<_, _>>()?, seeds })
