@@ -26,12 +26,10 @@ pub struct Sojourns {
 /// A trial in progress, with its recorder.
 pub struct Steps {
     stepped: Stepped,
-    recorder: Recorder<Segment>,
-    recent: Recent,
+    probes: (Recorder<Segment>, Recent),
 }
 
 /// The packets of each port since it was last read, by the number of the port.
-#[derive(Default)]
 struct Recent(Vec<Sojourns>);
 
 impl Recent {
@@ -74,7 +72,7 @@ impl Steps {
     pub fn new(network: &Network, trial: &Trial, build: Build<'_>, keep_series: bool) -> Steps {
         let stepped = network.stepped(trial, build);
         let recent = Recent(vec![Sojourns::default(); stepped.port_names().count()]);
-        Steps { stepped, recorder: recorder(network, keep_series), recent }
+        Steps { stepped, probes: (recorder(network, keep_series), recent) }
     }
 
     /// The trial: its time, ports and queues.
@@ -90,12 +88,12 @@ impl Steps {
 
     /// Handles all events up to and including `until`, or up to the end of the trial if that comes first.
     pub fn step_to(&mut self, until: Time) {
-        self.stepped.step_to(until, &mut (&mut self.recorder, &mut self.recent));
+        self.stepped.step_to(until, &mut self.probes);
     }
 
     /// The packets of a port since the last call; none at a port that does not exist.
     pub fn since(&mut self, port: PortId) -> Sojourns {
-        self.recent.at(port).map(std::mem::take).unwrap_or_default()
+        self.probes.1.at(port).map(std::mem::take).unwrap_or_default()
     }
 
     /// Replaces the discipline of a port by one that is built from a spec ([`Stepped::replace`]).
@@ -103,7 +101,7 @@ impl Steps {
     /// # Errors
     /// The parameter that is not valid at that link, or the reason for which the link cannot be changed.
     pub fn replace(&mut self, port: PortId, spec: &Spec) -> Result<(), ChangeError> {
-        self.stepped.replace(port, spec, &mut (&mut self.recorder, &mut self.recent))
+        self.stepped.replace(port, spec, &mut self.probes)
     }
 
     /// Replaces the discipline of a port by one that the caller has built ([`Stepped::replace_by`]).
@@ -111,7 +109,7 @@ impl Steps {
     /// # Errors
     /// The reason for which the link cannot be changed.
     pub fn replace_by(&mut self, port: PortId, qdisc: Box<dyn Qdisc<Segment>>) -> Result<(), Refused> {
-        self.stepped.replace_by(port, qdisc, &mut (&mut self.recorder, &mut self.recent))
+        self.stepped.replace_by(port, qdisc, &mut self.probes)
     }
 
     /// Changes the rate of a link ([`Stepped::change_rate`]).
@@ -119,15 +117,16 @@ impl Steps {
     /// # Errors
     /// The reason for which the link cannot be changed.
     pub fn change_rate(&mut self, port: PortId, rate: Rate) -> Result<(), Refused> {
-        self.stepped.change_rate(port, rate, &mut (&mut self.recorder, &mut self.recent))
+        self.stepped.change_rate(port, rate, &mut self.probes)
     }
 
     /// Ends the trial at the present time. Returns its record, and the remarks of its sources.
-    pub fn finish(mut self) -> (Record, Vec<String>) {
-        let now = self.stepped.now();
-        let early = now < self.stepped.until();
-        let finished = self.stepped.finish(&mut self.recorder);
-        let recorder = if early { self.recorder.ended(now) } else { self.recorder };
+    pub fn finish(self) -> (Record, Vec<String>) {
+        let Steps { stepped, probes: (mut recorder, _) } = self;
+        let now = stepped.now();
+        let early = now < stepped.until();
+        let finished = stepped.finish(&mut recorder);
+        let recorder = if early { recorder.ended(now) } else { recorder };
         recorded(recorder, finished)
     }
 }
