@@ -33,6 +33,12 @@ impl Repository {
         Repository { root: root.to_owned(), variables: Vec::new() }
     }
 
+    /// This repository with more variables. The last one of a name counts.
+    pub fn with(&self, more: impl IntoIterator<Item = (String, String)>) -> Repository {
+        let variables = self.variables.iter().cloned().chain(more).collect();
+        Repository { root: self.root.clone(), variables }
+    }
+
     /// A command that runs in the root folder, without a standard input.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);

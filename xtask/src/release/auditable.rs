@@ -10,8 +10,7 @@ use crate::repository::Repository;
 /// # Errors
 /// If its path has no name.
 pub fn repository(release: &Release) -> Result<Repository, String> {
-    let variables = [release.repository.variables.clone(), variables(&release.tools.auditable)?].concat();
-    Ok(Repository { root: release.repository.root.clone(), variables })
+    Ok(release.repository.with(variables(&release.tools.auditable)?))
 }
 
 /// Variables for cargo, given the path of cargo-auditable.

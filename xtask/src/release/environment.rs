@@ -7,7 +7,8 @@ use super::cross;
 use super::platform::{PLATFORMS, Platform};
 use crate::repository::Repository;
 
-/// Separates flags in `CARGO_ENCODED_RUSTFLAGS`.
+/// The variable with the flags for the compiler, and the character between them.
+const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
 const SEPARATOR: &str = "\u{1f}";
 
 /// Variables for cargo, maturin and the programs that pack files. `tools` is the target folder that has the
@@ -31,7 +32,7 @@ pub fn variables(
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut variables: Vec<(String, String)> = [
         ("SOURCE_DATE_EPOCH", time.trim().to_owned()),
-        ("CARGO_ENCODED_RUSTFLAGS", flags.join(SEPARATOR)),
+        (FLAGS, flags.join(SEPARATOR)),
         ("CFLAGS", c_flags.join(" ")),
         ("CARGO_TARGET_DIR", text(target)),
         ("CARGO_INCREMENTAL", "0".to_owned()),
@@ -43,6 +44,13 @@ pub fn variables(
     variables.extend(PLATFORMS.iter().map(Platform::linker));
     variables.extend(cross::variables(tools));
     Ok(variables)
+}
+
+/// The repository with another flag for the compiler.
+pub fn with_flag(repository: &Repository, flag: String) -> Repository {
+    let before = repository.variables.iter().rfind(|(name, _)| name == FLAGS);
+    let flags: Vec<String> = before.map(|(_, flags)| flags.clone()).into_iter().chain([flag]).collect();
+    repository.with([(FLAGS.to_owned(), flags.join(SEPARATOR))])
 }
 
 /// Folders whose paths are replaced in programs, and their replacements. The compiler takes the last one that

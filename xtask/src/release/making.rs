@@ -41,10 +41,7 @@ impl Release<'_> {
         let own = packages.iter().find(|package| package["name"] == platform::PACKAGE);
         let version = own.and_then(|package| package["version"].as_str());
         Ok(Release {
-            repository: Repository {
-                root: repository.root.clone(),
-                variables: environment::variables(repository, target, &tools.headers)?,
-            },
+            repository: repository.with(environment::variables(repository, target, &tools.headers)?),
             tools,
             platforms: platforms.to_vec(),
             version: version.ok_or(format!("there is no package {}", platform::PACKAGE))?.to_owned(),

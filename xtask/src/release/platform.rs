@@ -10,7 +10,7 @@ pub const PROFILE: &str = "dist";
 pub const LINKER: &str = "rust-lld";
 /// Options of the linker. It stores relocations as bits, which saves a megabyte; the C library of a system
 /// may be too old for that, and the program has its own. Functions with the same code become one.
-pub const LINK: [&str; 2] = ["link-arg=-zpack-relative-relocs", "link-arg=--icf=all"];
+pub const LINK: [&str; 4] = ["-C", "link-arg=-zpack-relative-relocs", "-C", "link-arg=--icf=all"];
 
 /// A platform of the program. Programs for these targets need no library of the system.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,9 +63,9 @@ mod tests {
 
     #[test]
     fn every_platform_has_the_linker_of_rust() {
-        let names = PLATFORMS.each_ref().map(|platform| platform.linker().0);
-        let expected =
-            ["X86_64", "AARCH64"].map(|name| format!("CARGO_TARGET_{name}_UNKNOWN_LINUX_MUSL_LINKER"));
-        assert_eq!(names, expected);
+        let linkers = PLATFORMS.each_ref().map(Platform::linker);
+        let expected = ["X86_64", "AARCH64"]
+            .map(|name| (format!("CARGO_TARGET_{name}_UNKNOWN_LINUX_MUSL_LINKER"), "rust-lld".to_owned()));
+        assert_eq!(linkers, expected);
     }
 }

@@ -24,8 +24,8 @@ pub fn build(release: &Release) -> Done {
 
 fn build_one(release: &Release, platform: &Platform) -> Done {
     let build = ["rustc", "--locked", "--profile", PROFILE, "--target", platform.target];
-    let link = ["--package", PACKAGE, "--bin", "giveway", "--", "-C", LINK[0], "-C", LINK[1]];
-    let compile = |repository: &Repository| repository.cargo(&[&build[..], &link].concat());
+    let what = ["--package", PACKAGE, "--bin", "giveway", "--"];
+    let compile = |repository: &Repository| repository.cargo(&[&build[..], &what, &LINK].concat());
     let repository = auditable::repository(release)?;
     match training::profile(release, platform, compile, &repository)? {
         Some(profile) => compile(&training::with_profile(&repository, &profile))?,

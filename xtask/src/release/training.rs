@@ -14,8 +14,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::environment::with_flag;
 use super::making::Release;
-use super::platform::Platform;
+use super::platform::{PROFILE, Platform};
 use crate::repository::{Done, Repository};
 use crate::tools;
 
@@ -45,10 +46,9 @@ pub fn profile(
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let target = folder.join("target");
-    let mut counting = with_flag(repository, &format!("-Cprofile-generate={}", folder.display()));
-    set(&mut counting, "CARGO_TARGET_DIR", &target.to_string_lossy());
-    build(&counting)?;
-    let program = target.join(platform.target).join(super::platform::PROFILE).join("giveway");
+    let counting = with_flag(repository, format!("-Cprofile-generate={}", folder.display()));
+    build(&counting.with([("CARGO_TARGET_DIR".to_owned(), target.to_string_lossy().into_owned())]))?;
+    let program = target.join(platform.target).join(PROFILE).join("giveway");
     let trained: Vec<String> = (1..=2)
         .map(|round| train(release, &program, &merge, &folder.join(round.to_string())))
         .collect::<Result<_, _>>()?;
@@ -66,32 +66,16 @@ pub fn profile(
 
 /// The repository with an environment in which the compiler takes a profile.
 pub fn with_profile(repository: &Repository, profile: &Path) -> Repository {
-    with_flag(repository, &format!("-Cprofile-use={}", profile.display()))
-}
-
-/// The repository with another flag for the compiler.
-fn with_flag(repository: &Repository, flag: &str) -> Repository {
-    let mut changed = Repository { root: repository.root.clone(), variables: repository.variables.clone() };
-    const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
-    let before = changed.variables.iter().find(|(name, _)| name == FLAGS);
-    let before = before.map(|(_, flags)| format!("{flags}\u{1f}")).unwrap_or_default();
-    set(&mut changed, FLAGS, &format!("{before}{flag}"));
-    changed
-}
-
-fn set(repository: &mut Repository, name: &str, value: &str) {
-    repository.variables.retain(|(own, _)| own != name);
-    repository.variables.push((name.to_owned(), value.to_owned()));
+    with_flag(repository, format!("-Cprofile-use={}", profile.display()))
 }
 
 /// Runs the program that counts, and returns the profile of its hot functions as text.
 fn train(release: &Release, program: &Path, merge: &str, folder: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(failed)?;
-    let mut repository =
-        Repository { root: folder.to_owned(), variables: release.repository.variables.clone() };
     let raw = folder.join("counts.profraw");
-    set(&mut repository, "LLVM_PROFILE_FILE", &raw.to_string_lossy());
+    let counts = ("LLVM_PROFILE_FILE".to_owned(), raw.to_string_lossy().into_owned());
+    let repository = Repository { root: folder.to_owned(), ..release.repository.with([counts]) };
     let words: Vec<&str> = TRAINING.split_whitespace().chain(["card"]).collect();
     repository.run(&program.to_string_lossy(), &words)?;
     let text = folder.join("all.proftext");
@@ -169,6 +153,8 @@ mod tests {
         let variables = vec![("CARGO_ENCODED_RUSTFLAGS".to_owned(), "-Ca=b".to_owned())];
         let repository = Repository { root: PathBuf::from("/home/a"), variables };
         let changed = with_profile(&repository, Path::new("/home/a/hot.profdata"));
-        assert_eq!(changed.variables[0].1, "-Ca=b\u{1f}-Cprofile-use=/home/a/hot.profdata");
+        // The last one of a name counts.
+        assert_eq!(changed.variables[1].0, "CARGO_ENCODED_RUSTFLAGS");
+        assert_eq!(changed.variables[1].1, "-Ca=b\u{1f}-Cprofile-use=/home/a/hot.profdata");
     }
 }
