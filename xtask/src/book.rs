@@ -1,6 +1,7 @@
 //! The book as a site that needs no network: built by mdBook, with checked links and a tried search.
 
 mod links;
+mod plain;
 mod search;
 
 use std::path::Path;
@@ -17,6 +18,18 @@ const SOURCES: &str = "docs/book";
 /// If [`make`] fails, or mdBook cannot be installed.
 pub fn build(repository: &Repository) -> Done {
     make(repository, &tools::mdbook(repository)?, &repository.target()?.join("book"))
+}
+
+/// Checks the links of the pages without mdBook.
+///
+/// # Errors
+/// If a page is not in the summary, a link has no target, or a page loads something from another host.
+pub fn check_links(repository: &Repository) -> Done {
+    let folder = repository.target()?.join("xtask/book");
+    plain::make(&repository.root.join(SOURCES), &folder)?;
+    let counts = links::check(&folder)?;
+    println!("{counts}");
+    Ok(())
 }
 
 /// Builds the site in a folder with mdBook, and checks it.

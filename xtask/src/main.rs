@@ -11,6 +11,7 @@ mod debian;
 mod example;
 mod format;
 mod fuzz;
+mod gate;
 mod growth;
 mod html;
 mod image;
@@ -22,6 +23,7 @@ mod new;
 mod papers;
 mod pictures;
 mod program;
+mod properties;
 mod prose;
 mod publishable;
 mod python;
@@ -30,7 +32,6 @@ mod repository;
 mod scenarios;
 mod senders;
 mod steps;
-mod test;
 mod test_programs;
 mod tools;
 mod try_it;
@@ -43,11 +44,17 @@ use repository::Repository;
 const HELP: &str = "\
 cargo xtask CHORE
 
-  test [--fast]    runs all checks of CI, and installs missing programs; --fast stops before the scenarios
+  test [--all | --again] [--record LABEL]
+                   runs the checks that decide whether a change is right, and installs missing programs; names the checks of
+                   the long form whose inputs have changed since they last passed. --all runs these, too, and stores in
+                   xtask/verified.toml that they passed; --again runs all of them, changed or not; --record adds the times of
+                   the steps to docs/gate.csv
+  checks           prints the table of all checks, with what each depends on
   fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
   prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines
   docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
-  book             builds the book as a site that needs no network, in target/book, and checks its links and its search
+  book             builds the book as a site that needs no network, in target/book, and checks its links and its search; --links
+                   checks the links only, without building mdBook
   pictures [NAME]  makes the pictures of docs/pictures.toml and the gallery in docs/book (needs Chromium; a minute after the
                    build); --check compares them with the stored ones
   new NAME         adds a discipline: file, entry in the registry, scenario
@@ -90,8 +97,9 @@ cargo xtask CHORE
   library [--check] [CELL...]
                    predicts from each capture of examples/library, and compares with what was measured; --check fails
                    if a bound is missed, except those in examples/library/exceptions.toml
-  python           builds the Python package in a virtual environment, and runs its tests, type checks and notebooks
-                   (two minutes after the build); --wheel builds the wheels to publish, in target/python/wheels/dist
+  python           runs the tests of the Python package in a virtual environment; --all builds and installs its wheel for that,
+                   and also runs the type checks, the notebooks and the tests on clusters;
+                   --wheel builds the wheels to publish, in target/python/wheels/dist
   release [--out DIR] [--check] [--without PART]
                    makes everything that is published, from the commit that is checked out: static programs, Debian
                    packages, the book, wheels, licences, components, checksums, and compares the fingerprints on another
@@ -114,24 +122,31 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let repository = Repository::find();
     let done = match words.as_slice() {
-        ["test"] => return test::run(&repository, test::Extent::Whole),
-        ["test", "--fast"] => return test::run(&repository, test::Extent::Fast),
+        ["test", options @ ..] => match gate::Options::parse(options) {
+            Ok(options) => return gate::run(&repository, &options),
+            Err(why) => Err(why),
+        },
+        ["checks"] => {
+            print!("{}", gate::table());
+            Ok(())
+        }
         ["fmt"] => format::write(&repository),
         ["fmt", "--check"] => format::check(&repository),
         ["prose", paths @ ..] => prose::check(&repository, paths),
         ["docs"] => repository.docs(&[]),
         ["docs", "--check"] => repository.docs(&["--check"]),
         ["book"] => book::build(&repository),
+        ["book", "--links"] => book::check_links(&repository),
         ["pictures", "--check"] => pictures::check(&repository),
         ["pictures", names @ ..] => pictures::write(&repository, names),
         ["new", name] => new::discipline(&repository, name, new::FAMILY),
         ["new", name, "--family", family] => new::discipline(&repository, name, family),
         ["golden"] => scenarios::accept(&repository),
         ["long"] => scenarios::long(&repository),
-        ["properties"] => test::properties(&repository, "10"),
-        ["properties", rounds] => test::properties(&repository, rounds),
-        ["starvation"] => test::starvation(&repository),
-        ["bounds"] => test::bounds(&repository),
+        ["properties"] => properties::properties(&repository, "10"),
+        ["properties", rounds] => properties::properties(&repository, rounds),
+        ["starvation"] => properties::starvation(&repository),
+        ["bounds"] => properties::bounds(&repository),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["papers"] => papers::full(&repository),
         ["bench"] => scenarios::bench(&repository),
@@ -143,6 +158,9 @@ fn main() -> ExitCode {
         ["cards"] => cards::record(&repository),
         ["licences"] => licences::check(&repository),
         ["python"] => python::set_up(&repository).and_then(|()| python::check(&repository)),
+        ["python", "--all"] => {
+            python::set_up_whole(&repository).and_then(|()| python::check_whole(&repository))
+        }
         ["python", "--wheel"] => python::wheels(&repository).map(drop),
         ["release", rest @ ..] => release::run(&repository, rest),
         ["publishable"] => publishable::pack(&repository, false),

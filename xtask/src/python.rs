@@ -1,12 +1,14 @@
 //! The Python package: its wheel, its tests, types and notebooks.
 //!
 //! Everything happens in virtual environments below the build folder. `clean` has the wheel only, as a user
-//! without a Rust compiler has it. `tests` has the wheel and the versions of `python/requirements-test.txt`.
+//! without a Rust compiler has it. `tests` has the libraries of `python/requirements-test.txt`, and either
+//! the package with the module that cargo builds (the short form of the gate), or the wheel and also the
+//! libraries of `python/requirements-all.txt` (the long form).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::repository::{Done, Repository};
+use crate::repository::{Done, Repository, copy_into, files_below};
 use crate::tools;
 
 /// The program that builds wheels. Each wheel names its version.
@@ -30,14 +32,24 @@ const LARGEST: u64 = 20_000_000;
 const IMPORT: &str = "import sys, time; begun = time.perf_counter(); import giveway; \
     took = time.perf_counter() - begun; print(f'import giveway: {took:.3f} s'); sys.exit(took > 3.0)";
 
-/// Prepares the environments.
+/// Prepares the environment for [`check`].
 ///
 /// # Errors
 /// What is missing, and cannot be installed.
 pub fn set_up(repository: &Repository) -> Done {
     interpreter(repository)?;
     let tests = environment(repository, "tests")?;
-    pip(repository, &tests, &["--requirement", "python/requirements-test.txt", MATURIN])
+    pip(repository, &tests, &["--requirement", "python/requirements-test.txt"])
+}
+
+/// Prepares the environment for [`check_whole`].
+///
+/// # Errors
+/// What is missing, and cannot be installed.
+pub fn set_up_whole(repository: &Repository) -> Done {
+    set_up(repository)?;
+    let tests = environment(repository, "tests")?;
+    pip(repository, &tests, &["--requirement", "python/requirements-all.txt", MATURIN])
 }
 
 /// Checks the interpreter, and installs the module for environments.
@@ -51,35 +63,80 @@ fn interpreter(repository: &Repository) -> Done {
     Ok(())
 }
 
-/// Builds the wheel of the profile `dev` from the artifacts of the tests, and checks it.
+/// Runs the tests of the package with the module that the tests of the workspace have built. Those of
+/// clusters are left out.
 ///
 /// # Errors
 /// The check that failed.
 pub fn check(repository: &Repository) -> Done {
     let tests = environment(repository, "tests")?;
+    let python = program(&tests, "python");
+    assemble(repository, &python)?;
+    style(repository, &python)?;
+    in_package(
+        repository,
+        &python,
+        &["-P", "-m", "pytest", "--quiet", "--ignore=tests/test_cluster.py", "tests"],
+    )
+}
+
+/// Builds the wheel of the profile `dev`, installs it, and runs types, all tests and the notebooks with it.
+///
+/// # Errors
+/// The check that failed.
+pub fn check_whole(repository: &Repository) -> Done {
+    let tests = environment(repository, "tests")?;
+    let python = program(&tests, "python");
     let wheel = wheel(repository, &tests, "dev", TAG, &[])?;
+    let _ = fs::remove_file(link(repository, &python)?);
     pip(repository, &tests, &["--force-reinstall", "--no-deps", &wheel.to_string_lossy()])?;
     clean(repository, &wheel)?;
-    let python = program(&tests, "python");
-    // Without the working folder in the path: the package is the installed one.
-    let run = |arguments: &[&str]| in_package(repository, &python, &[&["-P"], arguments].concat());
-    run(&[
-        "-m",
-        "ruff",
-        "format",
-        "--check",
-        "giveway",
-        "tests",
-        "notebooks",
-        "examples",
-        "export_notebooks.py",
-    ])?;
-    run(&["-m", "ruff", "check", "giveway", "tests", "notebooks", "examples", "export_notebooks.py"])?;
+    style(repository, &python)?;
     // In a folder without the sources, which mypy would take instead of the installed package.
     repository.run(&python, &["-P", "-m", "mypy.stubtest", "giveway._giveway"])?;
     in_package(repository, &program(&tests, "pyright"), &["--pythonpath", &python, "giveway"])?;
-    run(&["-m", "pytest", "--quiet", "tests"])?;
+    in_package(repository, &python, &["-P", "-m", "pytest", "--quiet", "tests"])?;
     notebooks(repository, &python)
+}
+
+/// Checks formats and style.
+fn style(repository: &Repository, python: &str) -> Done {
+    let files = ["giveway", "tests", "notebooks", "examples", "export_notebooks.py"];
+    let run =
+        |words: &[&str]| in_package(repository, python, &[&["-P", "-m", "ruff"], words, &files].concat());
+    run(&["format", "--check"])?;
+    run(&["check"])
+}
+
+/// Puts the sources of the package and the built module into a folder that the environment imports, in place
+/// of an installed wheel.
+fn assemble(repository: &Repository, python: &str) -> Done {
+    // Its features are those of the tests, so it is built from the same crates: see the manifest of `python`.
+    repository.cargo(&["build", "--quiet", "--locked", "--package", "giveway-python", "--lib"])?;
+    let package = folder(repository)?.join("package");
+    let module = package.join("giveway");
+    let failed = |error: std::io::Error| format!("{}: {error}", module.display());
+    let _ = fs::remove_dir_all(&package);
+    fs::create_dir_all(&module).map_err(failed)?;
+    for file in files_below(&repository.root.join("python/giveway"))? {
+        if file.extension() != Some("pyc".as_ref()) {
+            copy_into(&file, &module)?;
+        }
+    }
+    let library = repository.target()?.join("debug/lib_giveway.so");
+    fs::copy(&library, module.join("_giveway.abi3.so"))
+        .map_err(|error| format!("{}: {error}", library.display()))?;
+    repository.run(python, &["-m", "pip", "uninstall", "--quiet", "--yes", "giveway"])?;
+    let link = link(repository, python)?;
+    fs::write(&link, format!("{}\n", package.display()))
+        .map_err(|error| format!("{}: {error}", link.display()))
+}
+
+/// The file by which an environment finds the assembled package.
+fn link(repository: &Repository, python: &str) -> Result<PathBuf, String> {
+    let place =
+        repository.output(python, &["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])?;
+    Ok(Path::new(place.trim()).join("giveway-assembled.pth"))
 }
 
 /// Builds the wheels to publish, with all optimisations: one for every Python from 3.11 on, and one for the
@@ -179,7 +236,8 @@ fn program(environment: &Path, name: &str) -> String {
 }
 
 fn pip(repository: &Repository, environment: &Path, arguments: &[&str]) -> Done {
-    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    // Python compiles modules when they are imported, which are few of the installed ones.
+    let words = ["-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"];
     repository.run(&program(environment, "python"), &[&words[..], arguments].concat())
 }
 

@@ -6,10 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// Arguments of cargo that build all tests, and the programs that they use. Examples and benchmarks are not
-/// built: clippy checks them.
-pub const BUILD_TESTS: [&str; 7] =
-    ["test", "--workspace", "--locked", "--lib", "--bins", "--tests", "--no-run"];
+/// Arguments of cargo that build all tests, and the programs that they use. Benchmarks are not built: clippy
+/// checks them. A flag such as `--lib` would also build the tests of targets that have none (`test = false`).
+pub const BUILD_TESTS: [&str; 4] = ["test", "--workspace", "--locked", "--no-run"];
 
 /// Result of a chore: nothing, or the reason for its failure.
 pub type Done = Result<(), String>;

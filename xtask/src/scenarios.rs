@@ -12,20 +12,24 @@ use std::time::Instant;
 use golden::{GOLDEN, compare, golden};
 use short::{Scratch, run, run_all};
 
-use crate::papers;
 use crate::program::{Profile, build, program};
 use crate::repository::{Done, Repository};
-use crate::steps::Steps;
 
-/// Runs the steps of the gate that need scenarios. They use the debug build of the tests, and [`accept`] uses
-/// a release build, so the gate compares the fingerprints of both profiles.
-pub fn steps(repository: &Repository, steps: &mut Steps) {
-    steps.step("scenarios are valid", || check(repository));
-    // The second time each network is also divided among threads, with the same results.
-    for (name, jobs) in [("scenarios, one thread", 1), ("scenarios, many threads", 2)] {
-        steps.step(name, || compare_run(repository, Profile::Debug, jobs));
-    }
-    steps.step("papers, quick run", || papers::quick(repository));
+/// Runs the short form of every scenario, and compares the fingerprints. The program is the debug build of
+/// the tests, and [`accept`] uses a release build, so the gate compares the fingerprints of both profiles.
+///
+/// # Errors
+/// If a scenario fails or has another fingerprint.
+pub fn one_thread(repository: &Repository) -> Done {
+    compare_run(repository, Profile::Debug, 1)
+}
+
+/// Runs the short forms with each network divided among threads, and compares the fingerprints.
+///
+/// # Errors
+/// If a scenario fails or has another fingerprint.
+pub fn many_threads(repository: &Repository) -> Done {
+    compare_run(repository, Profile::Debug, 2)
 }
 
 /// Runs the short form of every scenario on `jobs` threads, and compares the fingerprints.
@@ -127,7 +131,10 @@ fn in_folders(repository: &Repository, folders: &[&str]) -> Vec<String> {
 }
 
 /// Checks all scenarios, also those that no step runs: of the validation and of the papers.
-fn check(repository: &Repository) -> Done {
+///
+/// # Errors
+/// The scenarios that have an error or a lint.
+pub fn check(repository: &Repository) -> Done {
     let program = program(repository, Profile::Debug)?;
     let scenarios = in_folders(repository, &["scenarios", "validation", "papers"]).into_iter();
     let wrong =

@@ -1,4 +1,7 @@
-//! Runs the steps of a check, and prints a table with the time and result of each.
+//! Runs the steps of a check, and prints a table with the time and result of each. The times are kept, so
+//! that the next run shows them beside its own.
+
+mod times;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -6,12 +9,14 @@ use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
 use crate::repository::{Done, Repository};
+use times::Times;
 
 /// Runs steps and stores their results. After a failure the next steps still run, so that the table shows all
 /// failures.
-#[derive(Default)]
 pub struct Steps {
     taken: Vec<Step>,
+    /// The times of an earlier run.
+    before: Times,
 }
 
 struct Step {
@@ -22,53 +27,71 @@ struct Step {
     ended: Ended,
 }
 
-enum Ended {
+/// Result of a step.
+pub enum Ended {
     Passed,
     Failed(String),
     Skipped(String),
 }
 
+impl From<Done> for Ended {
+    fn from(done: Done) -> Ended {
+        done.map_or_else(Ended::Failed, |()| Ended::Passed)
+    }
+}
+
 impl Steps {
-    /// Runs a step, and prints its result.
-    pub fn step(&mut self, name: &'static str, work: impl FnOnce() -> Done) {
+    /// No steps yet.
+    pub fn new(repository: &Repository) -> Steps {
+        Steps { taken: Vec::new(), before: Times::before(repository) }
+    }
+
+    /// Runs a step, and prints its result. Returns true if it passed.
+    pub fn step(&mut self, name: &'static str, work: impl FnOnce() -> Ended) -> bool {
         println!("\n== {name}");
         let begun = Instant::now();
         let before = processor_time();
-        let ended = match work() {
-            Ok(()) => Ended::Passed,
-            Err(error) => {
-                println!("{error}");
-                Ended::Failed(error)
-            }
-        };
+        let ended = work();
+        if let Ended::Failed(error) = &ended {
+            println!("{error}");
+        }
         let processor = before.zip(processor_time()).map(|(before, after)| after.saturating_sub(before));
+        let passed = matches!(ended, Ended::Passed);
         let step = Step { name, took: begun.elapsed(), processor, ended };
-        println!("-- {}", step.line());
+        println!("-- {}", step.line(&self.before));
         self.taken.push(step);
+        passed
     }
 
     /// Records that a step is skipped, with the reason.
-    pub fn skip(&mut self, name: &'static str, why: &str) {
-        println!("\n== {name}\n-- skipped: {why}");
-        self.taken.push(Step {
-            name,
-            took: Duration::ZERO,
-            processor: None,
-            ended: Ended::Skipped(why.to_owned()),
-        });
+    pub fn skip(&mut self, name: &'static str, why: impl Into<String>) {
+        self.step(name, || Ended::Skipped(why.into()));
     }
 
-    /// Prints the table, the reasons of all failures, and the numbers of passed and failed steps.
-    pub fn close(self) -> ExitCode {
+    /// Prints the table, the reasons of all failures, and the numbers of passed and failed steps. Keeps the
+    /// times, in the repository under a label if there is one.
+    pub fn close(&self, repository: &Repository, label: Option<&str>) -> ExitCode {
         println!();
         for step in &self.taken {
-            println!("{}", step.line());
+            println!("{}", step.line(&self.before));
         }
+        let total = |time: fn(&Step) -> Duration| self.taken.iter().map(time).sum::<Duration>().as_secs_f64();
+        println!(
+            "{:<8}{:>7.1} s {:>7.1} s of CPU",
+            "sum",
+            total(|step| step.took),
+            total(|step| step.processor.unwrap_or_default())
+        );
         // Some services keep only the last lines of a log, so the reasons stand at its end, too.
         for step in &self.taken {
             if let Ended::Failed(why) = &step.ended {
                 println!("\n{} FAILED:\n{}", step.name, last_lines(why, 20));
             }
+        }
+        let passed_times = self.taken.iter().filter(|step| matches!(step.ended, Ended::Passed));
+        let passed_times = passed_times.map(|step| (step.name, step.took, step.processor));
+        if let Err(why) = times::keep(repository, label, passed_times) {
+            println!("the times are not kept: {why}");
         }
         let count = |test: fn(&Ended) -> bool| self.taken.iter().filter(|step| test(&step.ended)).count();
         let failed = count(|ended| matches!(ended, Ended::Failed(_)));
@@ -79,17 +102,20 @@ impl Steps {
 }
 
 impl Step {
-    fn line(&self) -> String {
+    fn line(&self, before: &Times) -> String {
         let (word, why) = match &self.ended {
             Ended::Passed => ("passed", String::new()),
             Ended::Failed(why) => ("FAILED", format!(": {}", why.lines().next().unwrap_or_default())),
             Ended::Skipped(why) => ("skipped", format!(": {why}")),
         };
-        let processor = match self.processor {
-            Some(time) => format!("{:>7.1} s of CPU", time.as_secs_f64()),
-            None => " ".repeat(16),
-        };
-        format!("{word:<8}{:>7.1} s {processor}  {}{why}", self.took.as_secs_f64(), self.name)
+        let seconds = |time: Option<f64>| time.map_or_else(|| " ".repeat(9), |time| format!("{time:>7.1} s"));
+        let processor = seconds(self.processor.map(|time| time.as_secs_f64()));
+        let earlier = seconds(before.of(self.name));
+        format!(
+            "{word:<8}{:>7.1} s {processor} of CPU, before {earlier}  {}{why}",
+            self.took.as_secs_f64(),
+            self.name
+        )
     }
 }
 

@@ -25,8 +25,24 @@ struct Program {
     source: PathBuf,
 }
 
-/// Builds all tests, and runs the test programs and the examples in the documentation.
+/// Builds all tests, and runs the test programs.
+///
+/// # Errors
+/// If a test does not compile, or fails.
 pub fn run(repository: &Repository) -> Done {
+    run_with(repository, &[])
+}
+
+/// Builds all tests, and runs those of the long form: they are ignored, and their names begin with `long_`.
+///
+/// # Errors
+/// If a test does not compile, or fails.
+pub fn long(repository: &Repository) -> Done {
+    run_with(repository, &["--ignored", "long_"])
+}
+
+/// Runs the test programs with these arguments.
+fn run_with(repository: &Repository, arguments: &[&str]) -> Done {
     let begun = Instant::now();
     let mut programs = build(repository)?;
     println!("built {} test programs in {:.1} s", programs.len(), begun.elapsed().as_secs_f64());
@@ -46,7 +62,7 @@ pub fn run(repository: &Repository) -> Done {
     let lane = |first: bool| {
         let waiting = || first.then(|| next(0)).flatten().map(|program| (program, true));
         while let Some((program, waits)) = waiting().or_else(|| Some((next(1)?, false))) {
-            if let Err(why) = one(repository, &program, threads(waits)) {
+            if let Err(why) = one(repository, &program, threads(waits), arguments) {
                 failures.lock().expect("no lane panics while it holds the lock").push(why);
             }
         }
@@ -56,18 +72,24 @@ pub fn run(repository: &Repository) -> Done {
             scope.spawn(move || lane(number == 0));
         }
     });
-    let mut failures = failures.into_inner().expect("no lane panics while it holds the lock");
-    if let Err(why) = repository.cargo(&["test", "--quiet", "--workspace", "--locked", "--doc"]) {
-        failures.push(why);
-    }
+    let failures = failures.into_inner().expect("no lane panics while it holds the lock");
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
+/// Runs the examples in the documentation of all crates.
+///
+/// # Errors
+/// If an example does not compile, or fails.
+pub fn examples(repository: &Repository) -> Done {
+    repository.cargo(&["test", "--quiet", "--workspace", "--locked", "--doc"])
+}
+
 /// Runs a program, and prints its output when it has ended.
-fn one(repository: &Repository, program: &Program, threads: usize) -> Done {
+fn one(repository: &Repository, program: &Program, threads: usize, arguments: &[&str]) -> Done {
     let begun = Instant::now();
     let mut command = repository.command(&program.path);
     command
+        .args(arguments)
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
         .env("PROPTEST_RNG_SEED", "1")

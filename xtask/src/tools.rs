@@ -11,9 +11,7 @@ pub fn set_up(repository: &Repository) -> Done {
     if !repository.has("cc", &["--version"]) {
         install(repository, &["gcc", "libc6-dev"])?;
     }
-    if !repository.has("python3", &["--version"])
-        && let Err(why) = install(repository, &["python3"])
-    {
+    if let Err(why) = python(repository) {
         println!("python3 is missing, so its tests are skipped: {why}");
     }
     if !repository.has("chromium", &["--version"])
@@ -36,6 +34,14 @@ pub fn set_up(repository: &Repository) -> Done {
         println!("{}", version.lines().next().unwrap_or_default());
     }
     Ok(())
+}
+
+/// Installs Python.
+///
+/// # Errors
+/// If it is missing and cannot be installed.
+pub fn python(repository: &Repository) -> Done {
+    need(repository, &[("python3", "--version", "python3")])
 }
 
 /// The compiler's target for programs in a browser.

@@ -247,7 +247,8 @@ fn long_flows_that_are_dropped_at_the_end() {
 }
 
 #[test]
-fn a_known_seed() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_a_known_seed() {
     rejected(Trick::ReadsTheSeed, Code::Seed, "it reads the seed");
 }
 
@@ -262,7 +263,8 @@ fn acknowledgements_that_are_served_last() {
 }
 
 #[test]
-fn packets_of_the_test_that_are_counted() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_packets_of_the_test_that_are_counted() {
     rejected(Trick::CountsPackets, Code::Count, "it counts");
 }
 
@@ -277,12 +279,14 @@ fn a_link_that_stands_still() {
 }
 
 #[test]
-fn hosts_that_are_known_by_their_numbers() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_hosts_that_are_known_by_their_numbers() {
     rejected(Trick::KnowsHosts, Code::Names, "it knows flows or hosts by their numbers");
 }
 
 #[test]
-fn public_cells_that_are_known_by_their_rates() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_public_cells_that_are_known_by_their_rates() {
     rejected(Trick::KnowsCells, Code::Memorises, "it knows the public cells");
 }
 

@@ -63,7 +63,8 @@ fn accepted(specs: &[&str], secret: &str, seeds: u32) {
 }
 
 #[test]
-fn disciplines_of_every_family_are_accepted() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_disciplines_of_every_family_are_accepted() {
     accepted(SOME, "a secret", 1);
 }
 
@@ -77,7 +78,8 @@ fn all_disciplines_are_accepted() {
 }
 
 #[test]
-fn the_same_secret_gives_the_same_judgement() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_the_same_secret_gives_the_same_judgement() {
     let judged = |secret: &str, jobs: usize| {
         let request = Request { seeds: 1, secret: secret.to_owned(), jobs, ..Request::default() };
         judge(&BuiltIn::new("sfq"), &request, &Silent).unwrap()

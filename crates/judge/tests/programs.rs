@@ -11,7 +11,8 @@ fn program(text: &str) -> Program {
 }
 
 #[test]
-fn a_program_is_judged_and_equals_the_discipline_that_it_is() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_a_program_is_judged_and_equals_the_discipline_that_it_is() {
     let request = Request { baseline: "fifo limit 100p".to_owned(), jobs: 2, ..Request::default() };
     let judgement = judge(&program(FIFO), &request, &Silent).unwrap();
     assert_eq!(judgement.rejected, None);

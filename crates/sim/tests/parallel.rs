@@ -299,20 +299,35 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
     fn every_number_of_threads_gives_the_same_results(drawn in drawn()) {
-        let expected = alone(plan(drawn));
-        prop_assert!(!expected.senders.is_empty() && expected.samples.len() > 100);
-        for (most, threads) in [(2, 2), (3, 1), (8, 3)] {
-            let partition = Partition::of(&|| plan(drawn), most, Gain::Any);
-            // Otherwise nothing is compared.
-            prop_assert!(partition.parts() > 1 && partition.parts() <= most);
-            let found = divided(drawn, &partition, threads);
-            prop_assert!(found == expected, "{} parts: {}", most, found.difference(&expected));
-        }
+        same_with_threads(drawn)?;
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    #[ignore = "it takes long: cargo xtask test --all runs it"]
+    fn long_every_number_of_threads_gives_the_same_results(drawn in drawn()) {
+        same_with_threads(drawn)?;
+    }
+}
+
+fn same_with_threads(drawn: Drawn) -> Result<(), TestCaseError> {
+    let expected = alone(plan(drawn));
+    prop_assert!(!expected.senders.is_empty() && expected.samples.len() > 100);
+    for (most, threads) in [(2, 2), (3, 1), (8, 3)] {
+        let partition = Partition::of(&|| plan(drawn), most, Gain::Any);
+        // Otherwise nothing is compared.
+        prop_assert!(partition.parts() > 1 && partition.parts() <= most);
+        let found = divided(drawn, &partition, threads);
+        prop_assert!(found == expected, "{} parts: {}", most, found.difference(&expected));
+    }
+    Ok(())
 }
 
 /// A plain network for tests of the division itself.
