@@ -30,11 +30,15 @@ INLINE bool count_in(u32 at)
 	struct packet *packet = &packets[at & MASK];
 	u64 most = params.threshold_in_bytes ? params.threshold_bytes : params.threshold_packets;
 	u32 step = params.threshold_in_bytes ? packet->bytes : 1;
-	u32 place = flows_enter(packet->key);
-	struct flow *flow = &flows[place & MASK];
+	u32 place = flows_find(packet->key);
+	struct flow *flow;
+	if (!place) {
+		place = flows_add(packet->key);
+		// A reset leaves the numbers of an earlier flow.
+		flows[place & MASK].offered = flows[place & MASK].queued = 0;
+	}
+	flow = &flows[place & MASK];
 	packet->flow = place;
-	if (!flow->queued)
-		flow->offered = 0;
 	flow->offered = flow->offered + step < step ? ~0U : flow->offered + step;
 	flow->queued++;
 	return flow->offered > most;
@@ -107,6 +111,7 @@ static void clear(void)
 {
 	flows_clear();
 	high = low = (struct list){};
+	counters.high_packets = counters.low_packets = 0;
 }
 
 #include "port.h"

@@ -41,11 +41,6 @@
 		flow_is_new();                                                                              \
 		return at;                                                                                  \
 	}                                                                                                   \
-	INLINE u32 array##_enter(u64 key)                                                                   \
-	{                                                                                                   \
-		u32 at = array##_find(key);                                                                 \
-		return at ? at : array##_add(key);                                                          \
-	}                                                                                                   \
 	INLINE void array##_forget(u32 at)                                                                  \
 	{                                                                                                   \
 		u32 after = array[at & MASK].chain_next, before = array[at & MASK].chain_prev;              \
