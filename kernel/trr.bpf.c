@@ -369,6 +369,7 @@ static void clear(void)
 	later_clear();
 	silent = (struct list){};
 	known = 0;
+	counters.reserved_bit = 0;
 	virtual_time = (struct stamp){};
 	as_of = 0;
 	due_overflowed = later_overflowed = 0;
