@@ -14,6 +14,7 @@ mod disk;
 mod equality;
 mod fetch;
 mod machine;
+pub mod native;
 mod oracle;
 mod senders;
 mod users;
