@@ -20,11 +20,8 @@ const PACKETS: u32 = 80_000;
 
 /// Options of the compiler: a fault in memory or arithmetic ends the program. The checks of single pointers
 /// would take half of the time of the compiler, and the sanitizer of addresses finds their faults, too.
-const SANITIZERS: [&str; 3] = [
-    "-fsanitize=undefined,address",
-    "-fno-sanitize-recover",
-    "-fno-sanitize=null,alignment,object-size",
-];
+const SANITIZERS: [&str; 3] =
+    ["-fsanitize=undefined,address", "-fno-sanitize-recover", "-fno-sanitize=null,alignment,object-size"];
 
 /// Reservations of `trr`. Those after the fourth are unusual: marks that are not in the array of low marks,
 /// most of the link, more than the link, and nearly nothing.
