@@ -36,3 +36,21 @@ fn a_missing_journal_is_a_difference() {
         assert!(text.starts_with("DIFFERENT ") && text.contains("No such file"), "{program}: {text}");
     }
 }
+
+#[test]
+fn the_judge_prints_parameters_and_marks_as_they_are_loaded() {
+    let words = |words: &[&str]| {
+        let output = run(PROGRAMS[0], words);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let trr = words(&["params", "50mbit", "trr limit 300p flows 6 width 300us slots 7", "2000=400kbit"]);
+    assert_eq!([&trr[0], &trr[1]], ["rate=50000000", "limit_packets=300"]);
+    assert!(trr.contains(&"width_ps=300000000".to_owned()));
+    assert_eq!(trr.last().unwrap(), "mark.2000=400000");
+    // Hops 5 and 7, each plus one, in 16 bits each.
+    let bsq = words(&["params", "50mbit", "bsq limit 300p level 2", "6=5.7"]);
+    assert_eq!(bsq.last().unwrap(), "mark.6=524294");
+    assert_eq!(run(PROGRAMS[0], &["params", "50mbit", "codel"]).status.code(), Some(1));
+}

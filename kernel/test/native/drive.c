@@ -362,7 +362,8 @@ static void write_journal(u32 first)
 	FILE *file = fopen(out, "r+b");
 	for (u64 at = 1; at < entries; at++)
 		lines[at].number -= first;
-	if (!file || fseek(file, offset, SEEK_SET) || fwrite(lines, sizeof *lines, entries, file) != entries || fclose(file))
+	if (!file || fseek(file, offset, SEEK_SET) || fwrite(lines, sizeof *lines, entries, file) != entries ||
+	    fclose(file))
 		fail(out);
 }
 

@@ -5,8 +5,8 @@
 //! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the least
 //! number of arrivals.
 //!
-//! `kernel-judge params RATE DISCIPLINE [MARK=RATE|HOPS]...` prints what `giveway kernel load` would write for
-//! the discipline, as words for `kernel/test/native/drive.c`.
+//! `kernel-judge params RATE DISCIPLINE [MARK=RATE|HOPS]...` prints the numbers that `giveway kernel load`
+//! would write for the discipline, as words for `kernel/test/native/drive.c`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the result")]
 
