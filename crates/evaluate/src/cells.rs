@@ -1,10 +1,11 @@
 //! The cells of a card: scenarios with one judged link, and the metrics that judge a discipline there.
 //!
-//! A cell is a file in `scenarios/evaluate`, and a line here. Its rows in `cells.csv` name the metrics, the
-//! better direction, and the smallest difference that matters in practice.
+//! A cell is a file in `scenarios/evaluate`, and a line here. Its rows in `cells.csv` name the metrics
+//! and the smallest difference that matters in practice; the better direction is in the definition of a metric.
 
 use std::collections::BTreeMap;
 
+use giveway_measure::{Better, better};
 use serde::Deserialize;
 
 use crate::error::EvaluateError;
@@ -162,16 +163,8 @@ struct Row {
     title: String,
     question: Question,
     metric: String,
-    better: Better,
     matters: Matters,
     shape: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Better {
-    Low,
-    High,
 }
 
 /// All cells, in order.
@@ -190,7 +183,7 @@ pub fn cells() -> Vec<Cell> {
         let measure = |row: &Row| Measure {
             question: row.question,
             metric: row.metric.clone(),
-            high: matches!(row.better, Better::High),
+            high: better(&row.metric) == Better::High,
             matters: row.matters,
         };
         Cell {
@@ -235,7 +228,6 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use giveway_measure::named;
     use giveway_scenario::Scenario;
 
     use super::*;
@@ -269,7 +261,7 @@ mod tests {
     fn every_metric_is_defined_and_every_scenario_compares_disciplines() {
         for cell in cells() {
             for measure in &cell.measures {
-                assert!(named(&measure.metric).is_some(), "{}: {}", cell.name, measure.metric);
+                assert_ne!(better(&measure.metric), Better::Neither, "{}: {}", cell.name, measure.metric);
             }
             let scenario = Scenario::parse(&cell.scenario, "").unwrap();
             assert!(scenario.network().is_some() && scenario.compared().len() > 1, "{}", cell.name);

@@ -5,6 +5,7 @@
 
 use crate::difference::Difference;
 use crate::figures::{Kind, RATE, SIZE, TIME};
+use crate::metrics::{Better, better};
 use crate::names::short_names;
 use crate::table::{Row, Table};
 
@@ -15,7 +16,6 @@ struct Question {
     metric: &'static str,
     /// The noun of the metric, as the subject of a sentence.
     what: &'static str,
-    better: Better,
     kind: Kind,
 }
 
@@ -29,55 +29,28 @@ impl Question {
     }
 }
 
-/// The better end of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Better {
-    Low,
-    High,
-}
-
 /// Metrics that users notice, in the order of the sentences.
 const BENEFITS: [Question; 5] = [
-    Question { metric: "page_load_p50_s", what: "median page load time", better: Better::Low, kind: TIME },
-    Question { metric: "fct_p50_s", what: "median flow completion time", better: Better::Low, kind: TIME },
-    Question {
-        metric: "fct_p99_s",
-        what: "99th percentile of the flow completion times",
-        better: Better::Low,
-        kind: TIME,
-    },
+    Question { metric: "page_load_p50_s", what: "median page load time", kind: TIME },
+    Question { metric: "fct_p50_s", what: "median flow completion time", kind: TIME },
+    Question { metric: "fct_p99_s", what: "99th percentile of the flow completion times", kind: TIME },
     Question {
         metric: "small_sojourn_p99_s",
         what: "99th percentile of the sojourn times of small packets",
-        better: Better::Low,
         kind: TIME,
     },
-    Question { metric: "jain", what: "fairness (Jain's index)", better: Better::High, kind: Kind::Index },
+    Question { metric: "jain", what: "fairness (Jain's index)", kind: Kind::Index },
 ];
 
 /// The metric that replaces the sojourn time of small packets if there are none.
-const ALL_PACKETS: Question = Question {
-    metric: "sojourn_p99_s",
-    what: "99th percentile of the sojourn times of packets",
-    better: Better::Low,
-    kind: TIME,
-};
+const ALL_PACKETS: Question =
+    Question { metric: "sojourn_p99_s", what: "99th percentile of the sojourn times of packets", kind: TIME };
 
 /// Metrics that may become worse.
 const COSTS: [Question; 3] = [
-    Question { metric: "goodput_bps", what: "goodput", better: Better::High, kind: RATE },
-    Question {
-        metric: "flows_incomplete",
-        what: "number of unfinished transfers",
-        better: Better::Low,
-        kind: Kind::Count(""),
-    },
-    Question {
-        metric: "bytes_incomplete",
-        what: "bytes of unfinished transfers",
-        better: Better::Low,
-        kind: SIZE,
-    },
+    Question { metric: "goodput_bps", what: "goodput", kind: RATE },
+    Question { metric: "flows_incomplete", what: "number of unfinished transfers", kind: Kind::Count("") },
+    Question { metric: "bytes_incomplete", what: "bytes of unfinished transfers", kind: SIZE },
 ];
 
 /// The rows of a table that have a metric, the best mean first.
@@ -127,7 +100,7 @@ impl<'a> Ranking<'a> {
             let means =
                 [a, b].map(|row| row.mean(question.metric).expect("rows without the metric were left out"));
             let order = means[0].total_cmp(&means[1]);
-            if question.better == Better::Low { order } else { order.reverse() }
+            if better(question.metric) == Better::Low { order } else { order.reverse() }
         });
         let first = rows.first()?.0.metric(question.metric)?;
         // Values with equal texts count as equal, even if digits that are not shown differ.
@@ -151,7 +124,7 @@ impl<'a> Ranking<'a> {
     /// The ranking as a sentence.
     fn sentence(&self, question: Question) -> String {
         let what = question.what;
-        let most = if question.better == Better::Low { "lowest" } else { "highest" };
+        let most = if better(question.metric) == Better::Low { "lowest" } else { "highest" };
         let (best, rest) = self.rows.split_at(self.leaders);
         let with = |place: &(&Row, String)| format!("{} with {}", question.value(place.0), place.1);
         let others = match rest {

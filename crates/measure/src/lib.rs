@@ -79,7 +79,8 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use holm::holm;
 pub use layout::{Crossed, Layout};
 pub use metrics::{
-    Definition, METRICS, Named, Of, Unit, behind, is_carried, jain, named, page as metrics_page, responses,
+    Better, Definition, METRICS, Named, Subject, Unit, behind, better, is_carried, jain, named,
+    page as metrics_page, responses,
 };
 pub use names::{kind, short_names};
 pub use plot::DelayPlot;

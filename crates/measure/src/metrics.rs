@@ -25,11 +25,11 @@ mod page;
 mod ports;
 
 pub use self::behind::{behind, is_carried};
-pub use self::definitions::{Definition, METRICS, Of, Unit};
+pub use self::definitions::{Better, Definition, METRICS, Subject, Unit};
 pub use self::fairness::jain;
 pub use self::flows::responses;
 pub(crate) use self::groups::hurst;
-pub use self::named::{Named, named};
+pub use self::named::{Named, better, named};
 pub(crate) use self::observed::Observed;
 pub use self::page::page;
 use crate::summary::Metrics;

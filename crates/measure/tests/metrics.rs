@@ -2,7 +2,7 @@
 //! not test. The last test checks that every metric has a test.
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
-use giveway_measure::{Layout, METRICS, Of, Recorder, Unit, named};
+use giveway_measure::{Layout, METRICS, Recorder, Subject, Unit, named};
 use giveway_qdisc::{
     DropReason, Ending, FlowKey, FlowKind, FlowReport, Meta, NextHops, PortId, Probe, Span, Time,
 };
@@ -282,11 +282,11 @@ fn every_metric_is_defined_and_tested() {
     };
     let untested: Vec<&str> = METRICS
         .iter()
-        .filter(|definition| definition.of != Of::Switch && definition.names != ["kernel.*"])
-        .flat_map(|definition| definition.names.iter().map(move |name| (definition.of, *name)))
+        .filter(|definition| definition.subject != Subject::Switch && definition.names != ["kernel.*"])
+        .flat_map(|definition| definition.names.iter().map(move |name| (definition.subject, *name)))
         .filter(|(of, name)| match of {
-            Of::Class => !is_named("value(\"", name),
-            Of::Source => !(is_named("\"src.web.", name) || is_named("\"src.calls.", name)),
+            Subject::Class => !is_named("value(\"", name),
+            Subject::Source => !(is_named("\"src.web.", name) || is_named("\"src.calls.", name)),
             _ => !is_named("\"", name),
         })
         .map(|(_, name)| name)

@@ -254,7 +254,7 @@ pub fn looks(specs: Vec<String>) -> Vec<(String, String, Vec<u32>)> {
 #[pyfunction]
 pub fn definition(metric: &str) -> Option<(String, String)> {
     let named = giveway_measure::named(metric)?;
-    Some((named.definition.unit.symbol().to_owned(), named.definition.what.to_owned()))
+    Some((named.definition.unit.symbol().to_owned(), named.definition.description.to_owned()))
 }
 
 /// Opens a run folder.

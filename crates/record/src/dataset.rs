@@ -20,7 +20,6 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use giveway_measure::{METRICS, Named, Summary, named, unnamed};
 use giveway_qdisc::Quantity;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 
@@ -173,7 +172,7 @@ fn finished(axes: &[Axis], rows: &[Row<Measured>]) -> Result<RecordBatch, ArrowE
     for (name, values) in metrics(rows) {
         let field = Field::new(&name, DataType::Float64, true);
         fields.push(match named(&name) {
-            Some(Named { definition, .. }) => described(field, definition.unit.symbol(), definition.what),
+            Some(Named { definition, .. }) => described(field, definition.unit.symbol(), definition.description),
             None => field,
         });
         arrays.push(real(&values, |value| *value));
@@ -430,7 +429,7 @@ fn open(path: &Path, columns: Option<&[&str]>) -> Result<Vec<RecordBatch>, Parqu
     columns::without_panics(|| {
         let mut reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
         if let Some(names) = columns {
-            let mask = ProjectionMask::columns(reader.parquet_schema(), names.iter().copied());
+            let mask = columns::named(reader.parquet_schema(), names.iter().copied());
             reader = reader.with_projection(mask);
         }
         Ok(reader.build()?.collect::<Result<Vec<_>, _>>()?)

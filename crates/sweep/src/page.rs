@@ -64,7 +64,7 @@ fn of_metric(data: &Data) -> Vec<Part> {
     let found: Vec<Vec<Effect>> = data.disciplines.iter().map(|contender| effects(data, contender)).collect();
     let mut parts = vec![Part::Heading(data.metric.clone())];
     if let Some(Named { definition, .. }) = named(&data.metric) {
-        parts.push(Part::Text(definition.what.to_owned()));
+        parts.push(Part::Text(definition.description.to_owned()));
     }
     parts.push(Part::List(answers(data)));
     parts.push(importance(data, &names, &found));

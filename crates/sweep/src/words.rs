@@ -1,6 +1,6 @@
 //! Values and numbers in words.
 
-use giveway_measure::{amount, named};
+use giveway_measure::{Better, amount, better};
 pub use giveway_measure::{of_metric, unit_of};
 use giveway_qdisc::Quantity;
 
@@ -14,18 +14,7 @@ pub fn value(quantity: &Quantity) -> String {
 
 /// True if a higher value of the metric is better.
 pub fn higher_is_better(metric: &str) -> bool {
-    const HIGH: [&str; 8] = [
-        "utilization",
-        "goodput",
-        "throughput",
-        "jain",
-        "flows_completed",
-        "bottleneck_packets",
-        "delivered",
-        "service_share",
-    ];
-    let name = named(metric).map_or(metric, |named| named.metric);
-    HIGH.iter().any(|high| name.starts_with(high))
+    better(metric) == Better::High
 }
 
 /// A share in percent.
@@ -68,5 +57,8 @@ mod tests {
     fn rates_and_fairness_are_better_when_high() {
         assert!(higher_is_better("goodput_bps") && higher_is_better("at.home->isp.utilization"));
         assert!(!higher_is_better("fct_p99_s") && !higher_is_better("src.call.delay_p95_s"));
+        for completed in ["flows_le30kB_completed", "pages_completed", "src.web.completed_share"] {
+            assert!(higher_is_better(completed), "{completed}");
+        }
     }
 }

@@ -321,6 +321,22 @@ fn wrong_requests_say_what_to_write() {
     }
 }
 
+/// The names of metrics of a group of sources have dots, which Parquet uses for nested columns.
+#[test]
+fn a_metric_with_dots_in_its_name_is_read_and_its_better_end_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    sweep(&plan(&["link.0.rate=2mbit,20mbit"], "grid"), dir.path(), 2, &Watched::new()).unwrap();
+    let data = Data::read(dir.path(), "src.up.flows_completed").unwrap();
+    let sentences = answers(&data).join("\n");
+    assert!(!sentences.contains("0 seeds"), "{sentences}");
+    assert!(!sentences.contains("the lowest mean"), "more completed transfers are better: {sentences}");
+    let dir = tempfile::tempdir().unwrap();
+    let mut asked = request(&["link.0.rate=20mbit"], "grid");
+    asked.until = Some("src.up.goodput within 50 %".parse().unwrap());
+    let done = sweep(&Plan::new(asked).unwrap(), dir.path(), 1, &Watched::new()).unwrap();
+    assert!(done.complete && Data::read(dir.path(), "src.up.goodput_bps").is_ok());
+}
+
 #[test]
 fn the_report_has_answers_curves_maps_and_interactions() {
     let dir = tempfile::tempdir().unwrap();

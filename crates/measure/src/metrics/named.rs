@@ -1,6 +1,6 @@
 //! Names of metrics, taken apart.
 
-use super::definitions::{Definition, METRICS, Of};
+use super::definitions::{Better, Definition, METRICS, Subject};
 
 /// The parts of the name of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,11 @@ pub struct Named<'a> {
     pub metric: &'a str,
     /// The definition of the metric.
     pub definition: &'static Definition,
+}
+
+/// The direction in which a value of the metric with this name is better.
+pub fn better(name: &str) -> Better {
+    named(name).map_or(Better::Neither, |named| named.definition.better)
 }
 
 /// Parses the name of a metric; `None` if there is no such metric.
@@ -39,8 +44,8 @@ fn plain(name: &str) -> Option<Named<'_>> {
         (None, None, name)
     };
     let fits = |definition: &&Definition| {
-        (definition.of == Of::Source) == source.is_some()
-            && (definition.of == Of::Class) == class.is_some()
+        (definition.subject == Subject::Source) == source.is_some()
+            && (definition.subject == Subject::Class) == class.is_some()
             && definition.names.iter().any(|pattern| matches(pattern, metric))
     };
     // Exact names before those with a word that depends on the run: `fct_aged_mean_s` is not of a class

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::definitions::{Definition, METRICS, Of, Unit};
+use super::definitions::{Better, Definition, METRICS, Subject, Unit};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -23,36 +23,43 @@ pub fn page() -> String {
     let mut page = String::from(INTRODUCTION);
     let parts = [
         (
-            Of::Flows,
+            Subject::Flows,
             "Flows",
             "Metrics of all flows. Goodput counts the flows whose route crosses the bottleneck, the first measured port.",
         ),
-        (Of::Ports, "Ports", "Metrics of the measured ports. The *bottleneck* is the first of them."),
+        (Subject::Ports, "Ports", "Metrics of the measured ports. The *bottleneck* is the first of them."),
         (
-            Of::Source,
+            Subject::Source,
             "Groups of sources",
             "Names begin with `src.NAME.`. Entries of `[[traffic]]` with the same name are a group.",
         ),
         (
-            Of::Class,
+            Subject::Class,
             "Classes",
             "Names begin with `class.PATH.`. PATH has the names of the classes above and that of the class itself: `homes/home1`.",
         ),
-        (Of::Switch, "Switch", "Metrics of scenarios with `backend = \"switch\"`, in slots of a link."),
+        (Subject::Switch, "Switch", "Metrics of scenarios with `backend = \"switch\"`, in slots of a link."),
     ];
-    for (of, title, about) in parts {
+    for (subject, title, about) in parts {
         let _ = write!(page, "\n## {title}\n\n{about}\n");
-        for definition in METRICS.iter().filter(|definition| definition.of == of) {
+        for definition in METRICS.iter().filter(|definition| definition.subject == subject) {
             let names: Vec<String> = definition.names.iter().map(|name| format!("`{name}`")).collect();
             let unit = match definition.unit {
                 Unit::Share => "0 to 1".to_owned(),
                 Unit::Number => "a number".to_owned(),
                 unit => unit.symbol().to_owned(),
             };
-            let Definition { what, edges, missing, .. } = definition;
+            let Definition { description, edges, missing, .. } = definition;
+            let better = match definition.better {
+                Better::High => " *Better:* high.",
+                Better::Low => " *Better:* low.",
+                Better::Neither => "",
+            };
             let names = names.join(", ");
-            let _ =
-                write!(page, "\n{names} — {unit}\n\n> {what}\n>\n> *Edges:* {edges} *Missing:* {missing}\n");
+            let _ = write!(
+                page,
+                "\n{names} — {unit}\n\n> {description}\n>\n> *Edges:* {edges} *Missing:* {missing}{better}\n"
+            );
         }
     }
     page

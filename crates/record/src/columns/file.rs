@@ -8,11 +8,12 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
 use giveway_measure::Trial;
-use parquet::arrow::ArrowWriter;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::SchemaDescriptor;
 
 use super::arrays::{text, whole};
 use super::tables;
@@ -53,6 +54,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<RecordBatch>, ParquetError> {
 pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let read = catch_unwind(AssertUnwindSafe(read));
     read.unwrap_or_else(|_| Err(ParquetError::General("it does not contain a table of a run".to_owned())))
+}
+
+/// The columns of a table with these names. `ProjectionMask::columns` would divide a name at its dots, and find no
+/// metric of a group of sources.
+pub(crate) fn named<'a>(table: &SchemaDescriptor, names: impl IntoIterator<Item = &'a str>) -> ProjectionMask {
+    let fields = table.root_schema().get_fields();
+    let place = |name: &str| fields.iter().position(|field| field.name() == name);
+    ProjectionMask::roots(table, names.into_iter().filter_map(place))
 }
 
 fn merge_parts<'a>(

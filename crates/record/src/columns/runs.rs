@@ -45,7 +45,7 @@ pub(crate) fn summary(
         let field = Field::new(name, DataType::Float64, true);
         let field = match named(name) {
             Some(Named { definition, .. }) => {
-                tables::described(field, definition.unit.symbol(), definition.what)
+                tables::described(field, definition.unit.symbol(), definition.description)
             }
             None => field,
         };

@@ -5,41 +5,34 @@ use giveway_document::axis::{PLAIN, logarithmic};
 use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
 use giveway_measure::figures::{Kind, RATE, TIME};
-use giveway_measure::{Row, Table, is_carried};
+use giveway_measure::{Better, Row, Table, better, is_carried};
 use serde_json::json;
 
 use super::frame::{Disciplines, MOST_PORTS, at_port, data};
 use crate::report::read::Folder;
 
-/// A key figure: its metric, title and quantile. `less` is true if a lower value is better.
+/// A key figure: its metric, title and quantile.
 struct Figure {
     metric: &'static str,
     what: &'static str,
     quantile: &'static str,
-    less: bool,
     kind: Kind,
 }
 
-const fn figure(
-    metric: &'static str,
-    what: &'static str,
-    quantile: &'static str,
-    less: bool,
-    kind: Kind,
-) -> Figure {
-    Figure { metric, what, quantile, less, kind }
+const fn figure(metric: &'static str, what: &'static str, quantile: &'static str, kind: Kind) -> Figure {
+    Figure { metric, what, quantile, kind }
 }
 
 const FIGURES: [Figure; 9] = [
-    figure("fct_p50_s", "Flow completion time", "median, ", true, TIME),
-    figure("fct_p95_s", "Flow completion time", "95th percentile, ", true, TIME),
-    figure("fct_p99_s", "Flow completion time", "99th percentile, ", true, TIME),
-    figure("page_load_p50_s", "Page load time", "median, ", true, TIME),
-    figure("page_load_p95_s", "Page load time", "95th percentile, ", true, TIME),
-    figure("voice_delay_p99_s", "Delay of calls", "99th percentile, ", true, TIME),
-    figure("small_sojourn_p99_s", "Sojourn time of small packets", "99th percentile, ", true, TIME),
-    figure("goodput_bps", "Goodput", "", false, RATE),
-    figure("flows_incomplete", "Unfinished transfers", "", true, Kind::Count("number per run")),
+    figure("fct_p50_s", "Flow completion time", "median, ", TIME),
+    figure("fct_p95_s", "Flow completion time", "95th percentile, ", TIME),
+    figure("fct_p99_s", "Flow completion time", "99th percentile, ", TIME),
+    figure("page_load_p50_s", "Page load time", "median, ", TIME),
+    figure("page_load_p95_s", "Page load time", "95th percentile, ", TIME),
+    figure("voice_delay_p99_s", "Delay of calls", "99th percentile, ", TIME),
+    figure("small_sojourn_p99_s", "Sojourn time of small packets", "99th percentile, ", TIME),
+    figure("goodput_bps", "Goodput", "", RATE),
+    figure("flows_incomplete", "Unfinished transfers", "", Kind::Count("number per run")),
 ];
 
 /// The axis is logarithmic if the ratio of two means is larger.
@@ -119,11 +112,15 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
             ];
             columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
         }
-        let better = if figure.less { "lower is better" } else { "higher is better" };
+        let direction = match better(figure.metric) {
+            Better::Low => "lower is better",
+            Better::High => "higher is better",
+            Better::Neither => "neither is better",
+        };
         let panel = Panel {
             at,
             title: figure.what,
-            subtitle: format!("{}{unit}; {better}", figure.quantile),
+            subtitle: format!("{}{unit}; {direction}", figure.quantile),
             axis,
             folders: folders.iter().map(|folder| folder.name.clone()).collect(),
             disciplines: names.len(),

@@ -7,7 +7,6 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 
@@ -29,7 +28,7 @@ pub(super) fn rows(
     })?;
     let read = columns::without_panics(|| {
         let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
-        let wanted = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+        let wanted = columns::named(builder.parquet_schema(), columns.iter().copied());
         for batch in builder.with_projection(wanted).build()? {
             let batch = batch?;
             let place = |name: &&str| {
