@@ -51,9 +51,20 @@ pub fn run(repository: &Repository, words: &[&str]) -> Done {
     }
 }
 
-/// Runs the step of the gate: a fixed number of mutated inputs for each target, without libFuzzer.
+/// Runs each target on a fixed number of mutated inputs, without libFuzzer.
+///
+/// # Errors
+/// If an input panics.
 pub fn smoke(repository: &Repository) -> Done {
     repository.run(&built(repository)?, &["smoke"])
+}
+
+/// Runs each target on a sixth of these inputs.
+///
+/// # Errors
+/// If an input panics.
+pub fn quick(repository: &Repository) -> Done {
+    repository.run(&built(repository)?, &["quick"])
 }
 
 /// Path of the program of the crate `fuzzing`, which a build of the tests contains. For that package alone,

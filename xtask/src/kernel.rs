@@ -14,7 +14,6 @@ mod disk;
 mod equality;
 mod fetch;
 mod machine;
-#[allow(dead_code, reason = "a step of the gate calls it")]
 pub mod native;
 mod oracle;
 mod senders;

@@ -3,6 +3,7 @@
 //! ```text
 //! giveway-fuzzing                    all targets: stored inputs, and a fixed number of mutations of them
 //! giveway-fuzzing smoke NAME...      the same for these targets
+//! giveway-fuzzing quick              all targets, with a sixth of the mutations
 //! giveway-fuzzing run NAME FILE...   a target on files, for a debugger or to repeat a failure
 //! giveway-fuzzing kept FOLDER        writes stored inputs to FOLDER/NAME/ and words to FOLDER/NAME.dict,
 //!                                    and prints the names of the targets
@@ -23,7 +24,7 @@ use giveway_fuzzing::{TARGETS, Target, kept, smoke};
 /// Reason why a command does not start or fails.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
-    #[error("write smoke [NAME...], run NAME FILE..., or kept FOLDER")]
+    #[error("write smoke [NAME...], quick, run NAME FILE..., or kept FOLDER")]
     Usage,
     #[error("unknown target {name}: write one of {known}")]
     UnknownTarget { name: String, known: String },
@@ -46,6 +47,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         [] | ["smoke"] => all(TARGETS),
+        ["quick"] => all(&TARGETS
+            .iter()
+            .map(|target| Target { smoke: target.smoke / 6, ..*target })
+            .collect::<Vec<_>>()),
         ["smoke", names @ ..] => find_all(names).and_then(|targets| all(&targets)),
         ["run", name, files @ ..] => {
             find(name).and_then(|target| files.iter().try_for_each(|file| replay(target, file)))

@@ -172,7 +172,9 @@ fn finished(axes: &[Axis], rows: &[Row<Measured>]) -> Result<RecordBatch, ArrowE
     for (name, values) in metrics(rows) {
         let field = Field::new(&name, DataType::Float64, true);
         fields.push(match named(&name) {
-            Some(Named { definition, .. }) => described(field, definition.unit.symbol(), definition.description),
+            Some(Named { definition, .. }) => {
+                described(field, definition.unit.symbol(), definition.description)
+            }
             None => field,
         });
         arrays.push(real(&values, |value| *value));

@@ -92,7 +92,8 @@ pub const CHECKS: &[Check] = &[
     ),
     always("scenarios are valid", scenarios::check),
     always("scenarios, one thread", scenarios::one_thread),
-    always("fuzz, quick run", fuzz::smoke),
+    always("fuzz, quick run", fuzz::quick),
+    always("kernel disciplines, without a kernel", kernel::native::check),
     always("generated pages", Repository::docs_are_up_to_date),
     always("links of the book", book::check_links),
     Check {
@@ -101,6 +102,7 @@ pub const CHECKS: &[Check] = &[
         work: Work::Here(python::check),
         inputs: None,
     },
+    after_changes("fuzz, longer run", &["fuzzing"], &["fuzz"], Needs::Nothing, Work::Here(fuzz::smoke)),
     after_changes(
         "tests, long form",
         &["cli", "judge"],

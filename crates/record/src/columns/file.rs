@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
 use giveway_measure::Trial;
-use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -58,7 +58,10 @@ pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) 
 
 /// The columns of a table with these names. `ProjectionMask::columns` would divide a name at its dots, and find no
 /// metric of a group of sources.
-pub(crate) fn named<'a>(table: &SchemaDescriptor, names: impl IntoIterator<Item = &'a str>) -> ProjectionMask {
+pub(crate) fn named<'a>(
+    table: &SchemaDescriptor,
+    names: impl IntoIterator<Item = &'a str>,
+) -> ProjectionMask {
     let fields = table.root_schema().get_fields();
     let place = |name: &str| fields.iter().position(|field| field.name() == name);
     ProjectionMask::roots(table, names.into_iter().filter_map(place))
