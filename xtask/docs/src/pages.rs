@@ -118,7 +118,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
     pages.insert(format!("{REFERENCE}/command-line.md"), giveway_cli::reference());
     let schema = giveway_scenario::schema().to_value();
-    pages.insert("docs/schema/scenario.schema.json".to_owned(), format!("{schema:#}\n"));
+    pages.insert("docs/schema/scenario.schema.json".to_owned(), in_lines(&schema));
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
     pages.insert(format!("{REFERENCE}/quic.md"), quic());
@@ -241,6 +241,26 @@ fn quic() -> String {
          [TCP](tcp.md).\n\n{}",
         table(&schema)
     )
+}
+
+/// A schema with a line for each property and definition, so that a change of one of them is a changed line.
+fn in_lines(schema: &Value) -> String {
+    let parts = schema.as_object().into_iter().flatten().map(|(name, part)| {
+        let entries: Vec<String> = match part {
+            Value::Object(entries) => entries
+                .iter()
+                .map(|(name, entry)| format!("    {}: {entry}", Value::from(name.as_str())))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let name = Value::from(name.as_str());
+        if entries.is_empty() {
+            format!("  {name}: {part}")
+        } else {
+            format!("  {name}: {{\n{}\n  }}", entries.join(",\n"))
+        }
+    });
+    format!("{{\n{}\n}}\n", parts.collect::<Vec<_>>().join(",\n"))
 }
 
 /// The keys of a scenario file, part by part.
