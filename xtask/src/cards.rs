@@ -5,12 +5,11 @@
 
 pub(crate) mod table;
 
-use std::fs;
-
 use serde_json::Value;
 
+use crate::recorded;
 use crate::repository::{Done, Repository};
-use table::{FILE as TABLE, HEADER, Row};
+use table::Row;
 
 /// The folder of the cards, relative to the repository.
 const FOLDER: &str = "target/cards";
@@ -25,14 +24,9 @@ pub fn record(repository: &Repository) -> Done {
     let found: Value = serde_json::from_str(printed.lines().next().unwrap_or_default())
         .map_err(|error| format!("giveway evaluate prints no JSON: {error}"))?;
     let rows = found.as_array().ok_or("giveway evaluate prints no list")?;
-    let mut text = format!("{HEADER}\n");
-    for value in rows {
-        text.push_str(&format!("{}\n", row(value).ok_or_else(|| format!("not a row: {value}"))?));
-    }
-    // The page is made from what can be read.
-    table::parse(&text)?;
-    fs::write(repository.root.join(TABLE), text).map_err(|error| format!("{TABLE}: {error}"))?;
-    println!("wrote {TABLE}; cargo xtask docs makes a page of it. The cards are in {FOLDER}/index.html");
+    let rows = rows.iter().map(|value| row(value).ok_or_else(|| format!("not a row: {value}")));
+    recorded::store(&repository.root, None, &rows.collect::<Result<Vec<Row>, String>>()?)?;
+    println!("the cards are in {FOLDER}/index.html");
     Ok(())
 }
 
@@ -67,7 +61,8 @@ mod tests {
             "discipline": "pie", "baseline": "fifo", "question": "use", "verdict": "better", "counts": counts,
             "ratio": null,
         });
-        assert_eq!(row(&line).unwrap().to_string(), "pie,fifo,use,better,3,0,1,2,0,");
+        let written = recorded::text(&[row(&line).unwrap()]);
+        assert_eq!(written.lines().nth(1), Some("pie,fifo,use,better,3,0,1,2,0,"));
         assert_eq!(row(&json!({ "discipline": "pie" })), None);
     }
 }

@@ -22,8 +22,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::repository::{Done, Repository};
-use crate::{instructions, tools};
-use table::{FILE as TABLE, HEADER, Row};
+use crate::{instructions, recorded, tools};
+use table::Row;
 use workloads::{CURVES, Curve};
 
 /// Runs that take less user time than this, in seconds, are repeated.
@@ -40,11 +40,7 @@ pub fn record(repository: &Repository, names: &[&str]) -> Done {
         let known: Vec<&str> = CURVES.iter().map(|curve| curve.name).collect();
         return Err(format!("there is no curve \"{name}\": write one of {}", known.join(", ")));
     }
-    let path = repository.root.join(TABLE);
-    let old = match fs::read_to_string(&path) {
-        Ok(text) => table::parse(&text)?.1,
-        Err(_) => Vec::new(),
-    };
+    let old: Vec<Row> = recorded::read(&repository.root)?;
     instructions::set_up(repository)?;
     if !repository.has(TIME, &["-f", "%M", "true"]) {
         tools::install(repository, &["time"])?;
@@ -54,22 +50,19 @@ pub fn record(repository: &Repository, names: &[&str]) -> Done {
     let folder = repository.target()?.join("xtask/growth");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut text = format!("# {}\n{HEADER}\n", machine());
+    let mut rows = Vec::new();
     for curve in CURVES {
         if !names.is_empty() && !names.contains(&curve.name) {
-            let kept = old.iter().filter(|row| row.curve == curve.name);
-            kept.for_each(|row| text.push_str(&format!("{row}\n")));
+            rows.extend(old.iter().filter(|row| row.curve == curve.name).cloned());
             continue;
         }
         for size in curve.sizes {
             let row = measure(repository, &program, &folder, curve, *size)?;
-            println!("{row}");
-            text.push_str(&format!("{row}\n"));
+            println!("{row:?}");
+            rows.push(row);
         }
     }
-    fs::write(&path, text).map_err(|error| format!("{TABLE}: {error}"))?;
-    println!("wrote {TABLE}; cargo xtask docs draws it");
-    Ok(())
+    recorded::store(&repository.root, Some(&machine()), &rows)
 }
 
 fn measure(

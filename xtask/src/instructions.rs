@@ -11,9 +11,10 @@ mod table;
 use std::fs;
 use std::path::Path;
 
+use crate::recorded::{self, Recorded};
 use crate::repository::{Done, Repository};
 use crate::tools;
-use table::{Count, FILE as TABLE, HEADER};
+use table::{Count, by_label};
 
 /// The function of the program whose calls are counted.
 const COUNTED: &str = "giveway_instructions::measured";
@@ -33,15 +34,15 @@ pub fn set_up(repository: &Repository) -> Done {
 
 /// Counts, and fails if a workload takes more than the table allows.
 pub fn check(repository: &Repository) -> Done {
-    let table = read(repository)?;
-    let (label, known) =
-        table.last().ok_or(format!("{TABLE} has no rows: cargo xtask instructions --record LABEL"))?;
+    let table: Vec<Count> = recorded::read(&repository.root)?;
+    let known =
+        by_label(&table).pop().ok_or("the table has no rows: cargo xtask instructions --record LABEL")?;
     let mut worse = Vec::new();
-    println!("{:<36} {:>12} {:>12}  ratio", "instructions per packet", "now", label);
-    for count in count(repository)? {
+    println!("{:<36} {:>12} {:>12}  ratio", "instructions per packet", "now", known[0].label);
+    for count in count(repository, "now")? {
         let before = known.iter().find(|known| known.workload == count.workload);
         let Some(before) = before else {
-            worse.push(format!("\"{}\" is not in {TABLE}", count.workload));
+            worse.push(format!("\"{}\" is not in {}", count.workload, Count::FILE));
             continue;
         };
         let ratio = count.instructions / before.instructions;
@@ -65,31 +66,17 @@ pub fn check(repository: &Repository) -> Done {
 
 /// Counts, and adds the result to the table under this label.
 pub fn record(repository: &Repository, label: &str) -> Done {
-    if label.is_empty() || label.contains([',', '"', '\n']) {
-        return Err(format!("\"{label}\": write a label without commas and quotes, such as 2026-11-25"));
+    if label.is_empty() || label.contains('\n') {
+        return Err(format!("\"{label}\": write a label of one line, such as 2026-11-25"));
     }
-    let mut table = read(repository)?;
-    table.retain(|(other, _)| other != label);
-    table.push((label.to_owned(), count(repository)?));
-    let mut text = format!("{HEADER}\n");
-    for (label, counts) in &table {
-        for Count { workload, instructions } in counts {
-            text.push_str(&format!("{label},\"{workload}\",{instructions:.1}\n"));
-        }
-    }
-    let path = repository.root.join(TABLE);
-    fs::write(&path, text).map_err(|error| format!("{TABLE}: {error}"))?;
-    println!("wrote {TABLE}; cargo xtask docs draws it");
-    Ok(())
+    let mut table: Vec<Count> = recorded::read(&repository.root)?;
+    table.retain(|count| count.label != label);
+    table.extend(count(repository, label)?);
+    recorded::store(&repository.root, None, &table)
 }
 
-/// The table, label by label; empty without a file.
-fn read(repository: &Repository) -> Result<Vec<(String, Vec<Count>)>, String> {
-    table::parse(&fs::read_to_string(repository.root.join(TABLE)).unwrap_or_default())
-}
-
-/// Builds the program and counts.
-fn count(repository: &Repository) -> Result<Vec<Count>, String> {
+/// Builds the program, and counts under a label.
+fn count(repository: &Repository, label: &str) -> Result<Vec<Count>, String> {
     set_up(repository)?;
     let profile =
         ["build", "--quiet", "--locked", "--profile", "instructions", "--package", "giveway-instructions"];
@@ -111,7 +98,11 @@ fn count(repository: &Repository) -> Result<Vec<Count>, String> {
         let (workload, packets) = line.rsplit_once(' ')?;
         let packets: f64 = packets.parse().ok()?;
         let total = total(&out.with_extension(number.to_string())).ok()?;
-        (packets > 0.0).then(|| Count { workload: workload.to_owned(), instructions: total / packets })
+        (packets > 0.0).then(|| Count {
+            label: label.to_owned(),
+            workload: workload.to_owned(),
+            instructions: total / packets,
+        })
     };
     let counts: Option<Vec<Count>> = printed.lines().zip(1..).map(counted).collect();
     counts
@@ -127,21 +118,4 @@ pub fn total(dump: &Path) -> Result<f64, String> {
     let text = fs::read_to_string(dump).map_err(|error| format!("{}: {error}", dump.display()))?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok());
     total.ok_or_else(|| format!("{}: callgrind has no totals", dump.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::table::row;
-
-    #[test]
-    fn a_row_has_a_label_a_workload_and_a_number() {
-        let (label, count) = row("2026-11-25,\"fifo, 100 flows\",63.5").expect("it is right");
-        assert_eq!(
-            (label.as_str(), count.workload.as_str(), count.instructions),
-            ("2026-11-25", "fifo, 100 flows", 63.5)
-        );
-        for wrong in ["", "a,b,c", "a,\"b\",c", "a,\"b\""] {
-            assert!(row(wrong).is_none(), "{wrong}");
-        }
-    }
 }

@@ -27,6 +27,7 @@ mod properties;
 mod prose;
 mod publishable;
 mod python;
+mod recorded;
 mod release;
 mod repository;
 mod scenarios;

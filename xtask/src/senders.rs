@@ -18,8 +18,9 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::recorded;
 use crate::repository::{Done, Repository};
-use table::{FILE as TABLE, HEADER, Row};
+use table::Row;
 
 /// The measurements of Linux.
 const LINUX: &str = "docs/senders-linux.csv";
@@ -58,7 +59,7 @@ pub fn record(repository: &Repository) -> Done {
     let folder = repository.target()?.join("senders");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let file = folder.join("cell.toml").to_string_lossy().into_owned();
-    let mut text = format!("{HEADER}\n");
+    let mut compared_rows = Vec::new();
     for cell in rows.chunk_by(|a, b| a.fields[0] == b.fields[0]) {
         fs::write(&file, scenario(cell)?).map_err(|error| format!("{file}: {error}"))?;
         let arguments = ["run", "--quiet", "--json", &file].map(str::to_owned);
@@ -66,15 +67,11 @@ pub fn record(repository: &Repository) -> Done {
         let found: Value = serde_json::from_str(printed.lines().next().unwrap_or_default())
             .map_err(|error| format!("giveway run prints no JSON: {error}"))?;
         for row in compared(cell, &found["results"][0]["metrics"])? {
-            println!("{row}");
-            text.push_str(&format!("{row}\n"));
+            println!("{row:?}");
+            compared_rows.push(row);
         }
     }
-    // The page is made from what can be read.
-    table::parse(&text)?;
-    fs::write(repository.root.join(TABLE), text).map_err(|error| format!("{TABLE}: {error}"))?;
-    println!("wrote {TABLE}; cargo xtask docs makes a page of it");
-    Ok(())
+    recorded::store(&repository.root, None, &compared_rows)
 }
 
 /// The queue of a cell: its discipline here, and its name on the page.

@@ -5,12 +5,11 @@
 
 pub(crate) mod table;
 
-use std::fs;
-
 use serde_json::Value;
 
+use crate::recorded;
 use crate::repository::{Done, Repository};
-use table::{FILE as TABLE, HEADER, Row};
+use table::Row;
 
 /// The scenarios, in the order of the page.
 const SCENARIOS: [&str; 6] = ["step", "lte", "satellite", "cable", "wifi", "policer"];
@@ -34,7 +33,7 @@ const DISCIPLINES: [&str; 10] = [
 pub fn record(repository: &Repository) -> Done {
     repository.cargo(&["build", "--quiet", "--locked", "--release", "--package", "giveway-cli"])?;
     let program = repository.built("release", "giveway")?.to_string_lossy().into_owned();
-    let mut text = format!("{HEADER}\n");
+    let mut rows = Vec::new();
     let compared = format!("disciplines={}", serde_json::json!(DISCIPLINES));
     for scenario in SCENARIOS {
         let file = format!("scenarios/links/{scenario}.toml");
@@ -45,15 +44,11 @@ pub fn record(repository: &Repository) -> Done {
         let results = found["results"].as_array().ok_or("giveway run prints no results")?;
         for (result, discipline) in results.iter().zip(DISCIPLINES) {
             let row = row(scenario, discipline, &result["metrics"])?;
-            println!("{row}");
-            text.push_str(&format!("{row}\n"));
+            println!("{row:?}");
+            rows.push(row);
         }
     }
-    // The page is made from what can be read.
-    table::parse(&text)?;
-    fs::write(repository.root.join(TABLE), text).map_err(|error| format!("{TABLE}: {error}"))?;
-    println!("wrote {TABLE}; cargo xtask docs makes a page of it");
-    Ok(())
+    recorded::store(&repository.root, None, &rows)
 }
 
 fn row(scenario: &str, discipline: &str, metrics: &Value) -> Result<Row, String> {

@@ -5,6 +5,7 @@ mod table;
 
 use std::path::Path;
 
+use crate::recorded;
 use giveway_evaluate::Question;
 use table::Row;
 
@@ -53,9 +54,7 @@ uses the link less in 5 metrics.
 /// # Errors
 /// The file cannot be read, or a line is wrong.
 pub fn page(root: &Path) -> Result<String, String> {
-    let path = root.join(table::FILE);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", table::FILE))?;
-    let rows = table::parse(&text)?;
+    let rows: Vec<Row> = recorded::read(root)?;
     let mut page = TEXT.to_owned();
     page.push_str(FINDINGS);
     // A baseline has no card against itself, so the order is that of its first use.

@@ -6,6 +6,7 @@ mod table;
 use std::path::Path;
 
 use crate::plot::{self, Series};
+use crate::recorded::{self, Recorded};
 use table::Row;
 
 /// The page in the book.
@@ -86,14 +87,17 @@ const NOTICEABLE: f64 = 1e7;
 /// # Errors
 /// If the file cannot be read, or a row is not right.
 pub fn page(root: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(root.join(table::FILE));
-    let (machine, rows) = table::parse(&text.map_err(|error| format!("{}: {error}", table::FILE))?)?;
+    let text = std::fs::read_to_string(root.join(Row::FILE));
+    let text = text.map_err(|error| format!("{}: {error}", Row::FILE))?;
+    let machine = text.lines().next().and_then(|line| line.strip_prefix("# "));
+    let machine = machine.ok_or(format!("{}: the first line has no machine", Row::FILE))?;
+    let rows: Vec<Row> = recorded::parse(&text)?;
     let mut page = format!("{TEXT}\nMeasured on: {machine}.\n");
     let mut worse = Vec::new();
     for (name, heading, axis, text) in CURVES {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.curve == *name).collect();
         let [.., before, last] = rows[..] else {
-            return Err(format!("{}: {name} has no two sizes", table::FILE));
+            return Err(format!("{}: {name} has no two sizes", Row::FILE));
         };
         let time = exponent(before, last, |row| row.cpu_s);
         let memory = exponent(before, last, |row| row.peak_kib as f64);

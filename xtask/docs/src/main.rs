@@ -11,6 +11,8 @@ mod growth;
 mod pages;
 mod parameters;
 mod plot;
+#[path = "../../src/recorded.rs"]
+mod recorded;
 mod senders;
 mod speed;
 mod step;

@@ -5,6 +5,7 @@ mod table;
 
 use std::path::Path;
 
+use crate::recorded;
 use table::Row;
 
 /// The page in the book.
@@ -54,9 +55,7 @@ than in Linux.
 /// # Errors
 /// The file cannot be read, or a line is wrong.
 pub fn page(root: &Path) -> Result<String, String> {
-    let path = root.join(table::FILE);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", table::FILE))?;
-    let rows = table::parse(&text)?;
+    let rows: Vec<Row> = recorded::read(root)?;
     let cells: Vec<&[Row]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
     let mut page = TEXT.to_owned();
     page.push_str("\n## One sender\n\n");

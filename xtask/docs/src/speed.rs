@@ -6,6 +6,9 @@ mod table;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::recorded;
+use table::{Count, by_label};
+
 /// The page in the book.
 pub const PAGE: &str = "docs/book/reference/instructions.md";
 
@@ -33,12 +36,12 @@ type Rows<'a> = Vec<(&'a str, BTreeMap<usize, f64>)>;
 /// # Errors
 /// If the file cannot be read, or a row is not right.
 pub fn page(root: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(root.join(table::FILE));
-    let table = table::parse(&text.map_err(|error| format!("{}: {error}", table::FILE))?)?;
-    let labels: Vec<&str> = table.iter().map(|(label, _)| label.as_str()).collect();
+    let table: Vec<Count> = recorded::read(root)?;
+    let table = by_label(&table);
+    let labels: Vec<&str> = table.iter().map(|counts| counts[0].label.as_str()).collect();
     let mut rows: Rows<'_> = Vec::new();
-    for (label, (_, counts)) in table.iter().enumerate() {
-        for count in counts {
+    for (label, counts) in table.iter().enumerate() {
+        for count in *counts {
             let row = rows.iter().position(|(name, _)| *name == count.workload).unwrap_or_else(|| {
                 rows.push((&count.workload, BTreeMap::new()));
                 rows.len() - 1

@@ -5,6 +5,7 @@ mod table;
 
 use std::path::Path;
 
+use crate::recorded;
 use table::Row;
 
 /// The page in the book.
@@ -57,9 +58,7 @@ few flows that fill the link for flows that do not respond; this was not tested.
 /// # Errors
 /// The file cannot be read, or a line is wrong.
 pub fn page(root: &Path) -> Result<String, String> {
-    let path = root.join(table::FILE);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", table::FILE))?;
-    let rows = table::parse(&text)?;
+    let rows: Vec<Row> = recorded::read(root)?;
     let mut page = TEXT.to_owned();
     for (name, heading) in SCENARIOS {
         let rows: Vec<&Row> = rows.iter().filter(|row| row.scenario == name).collect();

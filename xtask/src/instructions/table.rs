@@ -1,37 +1,23 @@
 //! The table `docs/instructions.csv`: label, workload and instructions per packet in each row.
 
-/// The file, relative to the repository.
-pub const FILE: &str = "docs/instructions.csv";
-/// Its first line.
-pub const HEADER: &str = "label,workload,instructions";
+use serde::{Deserialize, Serialize};
 
-/// One workload and its instructions per packet.
+use crate::recorded::{Recorded, digits};
+
+/// The instructions per packet of a workload, counted under a label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Count {
+    pub label: String,
     pub workload: String,
+    #[serde(serialize_with = "digits::<1, _>")]
     pub instructions: f64,
 }
 
-/// The counts by label, in the order of the file.
-///
-/// # Errors
-/// The first line that is not a row.
-pub fn parse(text: &str) -> Result<Vec<(String, Vec<Count>)>, String> {
-    let mut table: Vec<(String, Vec<Count>)> = Vec::new();
-    for (number, line) in text.lines().enumerate().skip(1) {
-        let row = row(line).ok_or_else(|| format!("{FILE}, line {}: {HEADER} is expected", number + 1));
-        let (label, count) = row?;
-        match table.last_mut() {
-            Some((last, counts)) if *last == label => counts.push(count),
-            _ => table.push((label, vec![count])),
-        }
-    }
-    Ok(table)
+impl Recorded for Count {
+    const FILE: &'static str = "docs/instructions.csv";
 }
 
-/// Label and count of a row.
-pub(super) fn row(line: &str) -> Option<(String, Count)> {
-    let (label, rest) = line.split_once(",\"")?;
-    let (workload, instructions) = rest.split_once("\",")?;
-    let count = Count { workload: workload.to_owned(), instructions: instructions.parse().ok()? };
-    Some((label.to_owned(), count))
+/// The counts of each label, in the order of the file.
+pub fn by_label(counts: &[Count]) -> Vec<&[Count]> {
+    counts.chunk_by(|one, next| one.label == next.label).collect()
 }
