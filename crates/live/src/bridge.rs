@@ -19,6 +19,7 @@ use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Probe, Span};
 use giveway_watch::Status;
 
+use crate::clock::monotonic_ns;
 use crate::device::{Ends, Receiver, Sender, link_type};
 use crate::direction::driver::run;
 use crate::direction::{Core, Parts};
@@ -30,6 +31,10 @@ use crate::shared::{Handle, Interface, Shared, Stop};
 
 /// A direction without a heartbeat for this long has failed.
 pub const SILENT: Span = Span::s(5);
+
+/// After a pause of this length between two calls of [`Bridge::watch`], in nanoseconds, the threads of the
+/// directions get the time for another heartbeat.
+const STOPPED_NS: u64 = SILENT.as_ps() / 2000;
 
 /// One direction of a bridge, before it starts.
 pub struct DirectionSetup {
@@ -84,6 +89,8 @@ pub struct Ended {
 pub struct Bridge {
     directions: Vec<Running>,
     removed: Vec<String>,
+    /// Time of the last [`Bridge::watch`] by the monotonic clock, in nanoseconds.
+    watched_ns: u64,
 }
 
 /// A running direction.
@@ -128,7 +135,7 @@ impl Bridge {
         for setup in directions {
             running.push(start(setup, realtime, shared())?);
         }
-        Ok(Bridge { directions: running, removed: Vec::new() })
+        Ok(Bridge { directions: running, removed: Vec::new(), watched_ns: monotonic_ns() })
     }
 
     /// A handle for each direction.
@@ -140,6 +147,11 @@ impl Bridge {
     /// removed interface since the last call.
     pub fn watch(&mut self) -> Vec<String> {
         let mut messages = Vec::new();
+        let now = monotonic_ns();
+        // A process that was stopped was stopped whole: its threads have not failed.
+        if now.saturating_sub(std::mem::replace(&mut self.watched_ns, now)) > STOPPED_NS {
+            self.directions.iter().for_each(|direction| direction.shared.heartbeat());
+        }
         for direction in &mut self.directions {
             let shared = &direction.shared;
             let silent = shared.since_heartbeat_ns();

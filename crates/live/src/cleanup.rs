@@ -5,7 +5,7 @@
 //! then does the work. Its only input is the end of a pipe, which the kernel closes with the bridge.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::wait::waitpid;
@@ -22,12 +22,13 @@ pub struct Cleanup {
 }
 
 impl Cleanup {
-    /// Starts the process. `work` runs at the end; it may only change interfaces and remove files.
+    /// Starts the process. It closes its copies of the descriptors `closed`, so that it does not keep them
+    /// open for this process. `work` runs at the end; it may only change interfaces and remove files.
     ///
     /// # Errors
     /// The error of the system; `Other` if the process has other threads: their locks would stay locked in
     /// the copy.
-    pub fn start(work: impl FnOnce()) -> io::Result<Cleanup> {
+    pub fn start(closed: &[RawFd], work: impl FnOnce()) -> io::Result<Cleanup> {
         if std::fs::read_dir("/proc/self/task")?.count() != 1 {
             return Err(io::Error::other("the process has several threads already"));
         }
@@ -38,6 +39,10 @@ impl Cleanup {
             ForkResult::Parent { child } => Ok(Cleanup { process: child, pipe: Some(writer) }),
             ForkResult::Child => {
                 drop(writer);
+                for descriptor in closed {
+                    // SAFETY: no pointers are passed. The owner is in the parent; `_exit` drops none here.
+                    unsafe { libc::close(*descriptor) };
+                }
                 wait_and_work(reader, work);
                 // SAFETY: no pointers are passed. `_exit` does not run the exit handlers of the parent.
                 unsafe { libc::_exit(0) }
@@ -91,6 +96,6 @@ mod tests {
     /// The test harness runs each test in a thread, so the process has several.
     #[test]
     fn a_process_with_several_threads_is_not_copied() {
-        assert!(Cleanup::start(|| ()).is_err());
+        assert!(Cleanup::start(&[], || ()).is_err());
     }
 }

@@ -56,6 +56,11 @@ pub(crate) fn run(
         let mut counts = PlainCounters::default();
         let now = clock.now();
         let window = shared.window();
+        if window.held {
+            // Another process still sends; frames stay in the ring.
+            let _ = poll(&mut [], PollTimeout::from(1_u16));
+            continue;
+        }
         let mut accepted = 0;
         receiver.receive(256, &mut |arrival| {
             if window.contains(arrival.wall_ns) {
@@ -64,7 +69,7 @@ pub(crate) fn run(
             }
         })?;
         if accepted == 0 && window.has_ended(wall_ns) {
-            shared.set_drained();
+            shared.set_drained(window);
         }
         shared.count_plain(&counts);
         if now.since(checked) >= CHECK_REMOVED {

@@ -95,8 +95,8 @@ impl Shared {
     }
 
     /// Records that the window has ended, and that all its frames have left.
-    pub(crate) fn set_drained(&self) {
-        self.window.set_drained();
+    pub(crate) fn set_drained(&self, window: View) {
+        self.window.set_drained(window);
     }
 
     /// The current request to stop the direction.
@@ -292,13 +292,24 @@ impl Handle {
 
     /// Sends from now on: the process that forwarded before has sent its queue.
     pub fn release(&self) {
-        self.0.window.release();
+        self.0.window.hold(false);
+    }
+
+    /// Sends no more frames until [`Handle::release`]; they stay in the queue.
+    pub fn hold(&self) {
+        self.0.window.hold(true);
     }
 
     /// Ignores frames with time stamps from `wall_ns` on, in nanoseconds since 1970, because another process
     /// forwards them. `None` forwards all again.
     pub fn end_at(&self, wall_ns: Option<u64>) {
         self.0.window.end_at(wall_ns);
+    }
+
+    /// Forwards frames with time stamps from `wall_ns` on, in nanoseconds since 1970, after
+    /// [`Handle::end_at`]: the other process, which may have forwarded those before, has ended.
+    pub fn resume_at(&self, wall_ns: u64) {
+        self.0.window.resume_at(wall_ns);
     }
 
     /// True if all frames before the end of [`Handle::end_at`] have left.

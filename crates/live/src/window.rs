@@ -19,8 +19,8 @@ pub(crate) struct Window {
     until_ns: AtomicU64,
     /// True while another process still sends frames of this direction.
     held: AtomicBool,
-    /// True once all frames of the window have left.
-    drained: AtomicBool,
+    /// The end of the window whose frames have all left; zero if there is none.
+    drained_ns: AtomicU64,
 }
 
 /// The window at one time.
@@ -39,21 +39,23 @@ impl Default for Window {
             from_ns: AtomicU64::new(0),
             until_ns: AtomicU64::new(u64::MAX),
             held: AtomicBool::new(false),
-            drained: AtomicBool::new(false),
+            drained_ns: AtomicU64::new(0),
         }
     }
 }
 
 impl Window {
-    /// A window without frames. Nothing is sent before [`Window::release`].
+    /// A window without frames. None is sent before [`Window::hold`] permits it.
     pub(crate) fn closed() -> Window {
         Window { from_ns: AtomicU64::new(u64::MAX), held: AtomicBool::new(true), ..Window::default() }
     }
 
     pub(crate) fn view(&self) -> View {
+        // The end first: who sees that `resume_at` has removed it sees the new beginning, too.
+        let until_ns = self.until_ns.load(Ordering::Acquire);
         View {
             from_ns: self.from_ns.load(Ordering::Acquire),
-            until_ns: self.until_ns.load(Ordering::Acquire),
+            until_ns,
             held: self.held.load(Ordering::Acquire),
         }
     }
@@ -63,25 +65,31 @@ impl Window {
         self.from_ns.store(ns, Ordering::Release);
     }
 
-    /// Permits to send.
-    pub(crate) fn release(&self) {
-        self.held.store(false, Ordering::Release);
+    /// Permits to send, or forbids it.
+    pub(crate) fn hold(&self, held: bool) {
+        self.held.store(held, Ordering::Release);
     }
 
     /// Sets the end: frames from then on are ignored. `None` removes it.
     pub(crate) fn end_at(&self, ns: Option<u64>) {
-        self.drained.store(false, Ordering::Release);
         self.until_ns.store(ns.unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    /// Records that all frames of the window have left.
-    pub(crate) fn set_drained(&self) {
-        self.drained.store(true, Ordering::Release);
+    /// Removes the end. Frames before `ns` are ignored, because another process may have sent them.
+    pub(crate) fn resume_at(&self, ns: u64) {
+        self.begin_at(ns);
+        self.end_at(None);
+    }
+
+    /// Records that all frames of this view of the window have left. The window may have changed meanwhile.
+    pub(crate) fn set_drained(&self, view: View) {
+        self.drained_ns.store(view.until_ns, Ordering::Release);
     }
 
     /// True if the window has ended, and all its frames have left.
     pub(crate) fn is_drained(&self) -> bool {
-        self.drained.load(Ordering::Acquire)
+        let until_ns = self.until_ns.load(Ordering::Acquire);
+        until_ns != u64::MAX && self.drained_ns.load(Ordering::Acquire) == until_ns
     }
 }
 
@@ -111,9 +119,16 @@ mod tests {
         for stamp in [0, 99, 100, 101, u64::MAX - 1] {
             assert_ne!(old.view().contains(stamp), new.view().contains(stamp), "{stamp}");
         }
-        old.set_drained();
+        let late = old.view();
+        old.set_drained(late);
+        assert!(old.is_drained());
         old.end_at(None);
         assert!(old.view().contains(101) && !old.is_drained(), "the hand-over was cancelled");
+        old.end_at(Some(200));
+        old.set_drained(late);
+        assert!(!old.is_drained(), "a thread that was late has seen the window before");
+        old.resume_at(300);
+        assert!(!old.view().contains(299) && old.view().contains(300) && !old.is_drained());
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub fn run(
         core.advance(now);
         let out_full = !core.flush(now, sender) && core.next().is_some_and(|next| next <= now);
         if accepted == 0 && core.backlog() == 0 && window.has_ended(wall_ns) {
-            shared.set_drained();
+            shared.set_drained(window);
         }
         match shared.stop() {
             Stop::No => {}
