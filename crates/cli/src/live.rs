@@ -182,18 +182,17 @@ fn bridge(
         }
         None => None,
     };
-    if let Some(predecessor) = &prepared.predecessor {
-        predecessor.hand_over(&mut bridge)?;
+    if let Some(predecessor) = &mut prepared.predecessor {
+        predecessor.hand_over(&mut bridge, &interfaces.real())?;
         earlier.remove();
         remark(args, "took over; the earlier process ends");
-        announce_ready(args);
-        // The service manager must know this process before the earlier one ends.
-        manager.take_over(background::wait_for_parent);
         prepared.succeed(args, || {
             manager.tick();
             bridge.watch().iter().for_each(|text| show::warning(text));
             !signals.end()
         });
+        // No other process forwards the frames before the instant, and the wall clock may be set back later.
+        bridge.handles().iter().for_each(|handle| handle.begin_at(0));
         // Frames pass already, so a problem does not end this process.
         metrics = args.metrics.and_then(|at| serving::listen(at).map_err(|error| show::error(&error)).ok());
     } else if hooks.is_some() {
@@ -206,10 +205,9 @@ fn bridge(
     }
     announce(args, &controller, &memory);
     manager.ready(&controller.describe().join("; "));
-    if args.take_over.is_none() {
-        // The file may be in a folder of root, so it is written before privileges are dropped.
-        announce_ready(args);
-    }
+    // The control socket has its name. The file may be in a folder of root, so it is written before privileges
+    // are dropped.
+    announce_ready(args);
     settle(args, user.as_ref(), reload.file.as_ref());
     let supervision = Supervision { signals, reload, manager, hooks };
     let ended = watch(args, bridge, &controller, supervision, &prepared, out)?;
@@ -353,6 +351,7 @@ fn watch(
 ) -> io::Result<(Vec<giveway_live::bridge::Ended>, bool)> {
     let end = args.duration.map(|span| monotonic_ns() + span.as_ps() / 1000);
     let mut patience = PATIENCE;
+    let mut handed_over = false;
     let mut view = if args.tui { Some(View::enter(out)?) } else { None };
     loop {
         pause(Duration::from_millis(50));
@@ -374,8 +373,11 @@ fn watch(
             patience = PATIENCE_WHEN_REMOVED;
             break;
         }
-        if controller.is_handed_over() {
+        if let Some(process) = controller.successor() {
             remark(args, "another giveway live has taken over");
+            // Before this process ends: the manager believes it, and not one that it has not started.
+            manager.replaced_by(process);
+            handed_over = true;
             break;
         }
         if signals.end() || controller.is_stopped() || end.is_some_and(|end| monotonic_ns() >= end) {
@@ -383,7 +385,7 @@ fn watch(
         }
     }
     // The service goes on with the process that took over.
-    if !controller.is_handed_over() {
+    if !handed_over {
         manager.stopping();
     }
     let whole = bridge.is_whole();

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::building::builder;
 use crate::config::{BridgeConfig, Direction, LinkLimits, UNLIMITED};
 use crate::error::ControlError;
-use crate::handover::{HandOver, HandOverRequest};
+use crate::handover::{Client, HandOver, HandOverAnswer, HandOverRequest};
 use crate::protocol::ControlApi;
 use crate::reservations;
 use crate::snapshots::snapshot;
@@ -108,8 +108,8 @@ impl Controller {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// True once another process has taken the bridge over. Must be called several times a second.
-    pub fn is_handed_over(&self) -> bool {
+    /// The process that has taken the bridge over, once there is one. Must be called several times a second.
+    pub fn successor(&self) -> Option<u32> {
         self.hand_over.tick(&self.handles)
     }
 
@@ -277,8 +277,16 @@ impl ControlApi for Controller {
         })
     }
 
-    fn hand_over(&self, request: HandOverRequest) -> Result<String, ControlError> {
-        self.hand_over.request(request, &self.handles)
+    fn hand_over(&self, client: Client, request: HandOverRequest) -> Result<HandOverAnswer, ControlError> {
+        self.hand_over.request(client, request, &self.handles)
+    }
+
+    fn keeps(&self, client: Client) -> bool {
+        self.hand_over.is_with(client)
+    }
+
+    fn left(&self, client: Client) {
+        self.hand_over.left(client, &self.handles);
     }
 
     fn stop(&self) {

@@ -5,7 +5,7 @@
 //! file has the number of the network namespace and that of the interface.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -69,8 +69,8 @@ impl Changed {
         Changed::parse(&fs::read_to_string(place(number).ok()?).ok()?).ok()
     }
 
-    /// Writes the state file with a temporary name. Returns this name and the final one, which the caller
-    /// gives it: so no other process reads half a file.
+    /// Writes the state file with a temporary name that no file has. Returns this name and the final one,
+    /// which the caller gives it: so no other process reads half a file.
     ///
     /// # Errors
     /// The error of the system, with the path.
@@ -80,9 +80,18 @@ impl Changed {
         let path = place(self.number).map_err(|error| file_error(Path::new("/proc/self/ns/net"), error))?;
         let system_error = |error| file_error(&path, error);
         fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(system_error)?;
-        let partial = path.with_extension("partial");
-        fs::write(&partial, self.to_text()).map_err(system_error)?;
-        Ok((partial, path))
+        // No other process has this number, and a name of a process that was killed is not used again.
+        for attempt in 0_u32.. {
+            let partial = path.with_extension(format!("{}-{attempt}.partial", std::process::id()));
+            match fs::OpenOptions::new().write(true).create_new(true).open(&partial) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => {
+                    let written = opened.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
+                    return written.map(|()| (partial, path.clone())).map_err(system_error);
+                }
+            }
+        }
+        Err(system_error(io::ErrorKind::AlreadyExists.into()))
     }
 }
 

@@ -4,6 +4,7 @@
 //!   control socket. [`settings`] reads the file.
 //! - [`protocol`]: the requests of the control socket, and [`ControlApi`], the interface that answers them.
 //!   [`Controller`] implements it for a bridge in this process.
+//! - [`client`]: sends a request to a control socket.
 //! - [`http`]: requests for metrics and their answers.
 //! - [`server`]: serves several clients of either socket at once, each with a deadline.
 //! - [`lock`]: a lock for each interface, because it can have only one bridge. [`leftovers`]: files with the
@@ -11,12 +12,13 @@
 //! - [`handover`]: hands a running bridge over to another process.
 //!
 //! Parsers are functions without input or output, so that they can be fuzzed: [`protocol::Command::parse`],
-//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`]. This crate has no command line and
+//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`], and both sides of [`handover`]. This crate has no command line and
 //! no terminal.
 
 #![forbid(unsafe_code)]
 
 pub mod building;
+pub mod client;
 pub mod config;
 mod controller;
 mod error;

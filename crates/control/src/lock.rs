@@ -4,9 +4,13 @@
 //! Abstract addresses belong to a network namespace, as interfaces do (unix(7)). The kernel frees them when
 //! their process ends, however it ends. A process that connects gets the credentials of the listening process
 //! from the kernel. Connections are never served.
+//!
+//! A process that takes an interface over from a running bridge has another lock meanwhile, with an address
+//! that ends in `-next`: so one process at a time takes over, and no other one starts if the running bridge
+//! is killed. It protects what a take-over renames, too: the control socket and the state files.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
@@ -35,12 +39,56 @@ pub struct Holder {
     pub command: Vec<String>,
 }
 
-/// Takes the lock of each of these interfaces. The caller leaves out interfaces that the program creates
-/// (`tun:NAME`): the kernel gives a TUN interface to one process only.
+/// Takes the lock of each of these interfaces, for a process that starts. The caller leaves out interfaces
+/// that the program creates (`tun:NAME`): the kernel gives a TUN interface to one process only.
 ///
 /// # Errors
-/// If there is no such interface, or another process has its lock. The error names that process and a remedy.
+/// If there is no such interface, or another process has its lock or takes it over. The error names that
+/// process and a remedy.
 pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
+    let locks = take_for(interfaces, Purpose::Forward)?;
+    // After the lock: who begins to take over later finds this process as the running bridge.
+    drop(take_for(interfaces, Purpose::TakeOver)?);
+    Ok(locks)
+}
+
+/// Takes the lock of each of these interfaces, for a process that has their other locks: those of
+/// [`take_next`].
+///
+/// # Errors
+/// Those of [`take`].
+pub fn take_over(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
+    take_for(interfaces, Purpose::Forward)
+}
+
+/// Takes the lock of each of these interfaces for taking over, once no other process has one. `waits` is
+/// called before each wait, with a message that names the other process; if it returns false, there is no
+/// wait.
+///
+/// # Errors
+/// Those of [`take`].
+pub fn take_next(
+    interfaces: &[&str],
+    mut waits: impl FnMut(&ControlError) -> bool,
+) -> Result<InterfaceLocks, ControlError> {
+    loop {
+        match take_for(interfaces, Purpose::TakeOver) {
+            Err(error @ ControlError::Locked(_)) if waits(&error) => {}
+            taken => return taken,
+        }
+    }
+}
+
+/// The work for which a process takes a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To forward frames.
+    Forward,
+    /// To take over from the process that forwards.
+    TakeOver,
+}
+
+fn take_for(interfaces: &[&str], purpose: Purpose) -> Result<InterfaceLocks, ControlError> {
     let mut locks = Vec::new();
     for name in interfaces {
         let lock_error = |reason, cause: io::Error| {
@@ -49,11 +97,11 @@ pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
         };
         let number = nix::net::if_::if_nametoindex(*name)
             .map_err(|error| lock_error("the interface has no number", error.into()))?;
-        let address = address(number);
+        let address = address(number, purpose);
         let system_error = |error| lock_error("the lock of the interface cannot be taken", error);
         let at = SocketAddr::from_abstract_name(&address).map_err(system_error)?;
         let bound = bind(&at, &address).map_err(system_error)?;
-        let listener = bound.map_err(|holder| ControlError::Locked(refusal(name, &holder)))?;
+        let listener = bound.map_err(|holder| ControlError::Locked(refusal(name, &holder, purpose)))?;
         listener.set_nonblocking(true).map_err(system_error)?;
         locks.push(listener);
     }
@@ -90,15 +138,21 @@ impl InterfaceLocks {
             while lock.accept().is_ok() {}
         }
     }
+
+    /// The descriptors, which a copy of this process must close to leave the locks to it.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        self.0.iter().map(AsRawFd::as_raw_fd).collect()
+    }
 }
 
-fn address(interface: u32) -> Vec<u8> {
-    format!("giveway-live-{interface}").into_bytes()
+fn address(interface: u32, purpose: Purpose) -> Vec<u8> {
+    let suffix = if purpose == Purpose::TakeOver { "-next" } else { "" };
+    format!("giveway-live-{interface}{suffix}").into_bytes()
 }
 
 /// The process that has the lock of an interface; `None` if the lock is free.
 pub fn holder_of(interface: &str) -> Option<Holder> {
-    let address = address(nix::net::if_::if_nametoindex(interface).ok()?);
+    let address = address(nix::net::if_::if_nametoindex(interface).ok()?, Purpose::Forward);
     Some(holder(&address)).filter(|holder| holder.user.is_some())
 }
 
@@ -138,7 +192,7 @@ fn holder(address: &[u8]) -> Holder {
 }
 
 /// The message for an interface whose lock another process has.
-fn refusal(name: &str, holder: &Holder) -> String {
+fn refusal(name: &str, holder: &Holder, purpose: Purpose) -> String {
     /// Number of characters of a command line that are shown.
     const SHOWN: usize = 200;
     let mut owner = holder.process.map_or("a process".to_owned(), |process| format!("process {process}"));
@@ -148,6 +202,11 @@ fn refusal(name: &str, holder: &Holder) -> String {
     if !holder.command.is_empty() {
         let command: String = holder.command.join(" ").chars().take(SHOWN).collect();
         owner.push_str(&format!(", {command}"));
+    }
+    if purpose == Purpose::TakeOver {
+        return format!(
+            "{name}: another giveway live takes over already ({owner}); wait until it has, and try again"
+        );
     }
     let end = match (holder.control_socket(), holder.process) {
         (Some(socket), _) => format!("end it with: giveway control {socket} stop"),
@@ -178,18 +237,19 @@ mod tests {
     fn the_error_names_the_holder_and_a_command_that_ends_it() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let holder = |command: &str| Holder { process: Some(7), user: Some(0), command: words(command) };
-        let text = refusal("eth0", &holder("giveway live --in eth0 --control /run/gw.sock"));
+        let refused = |holder: &Holder| refusal("eth0", holder, Purpose::Forward);
+        let text = refused(&holder("giveway live --in eth0 --control /run/gw.sock"));
         assert!(
             text.starts_with(
                 "eth0 belongs to another giveway live already (process 7, giveway live --in eth0"
             )
         );
         assert!(text.ends_with("end it with: giveway control /run/gw.sock stop"), "{text}");
-        assert!(refusal("eth0", &holder("giveway --control=/a")).ends_with("giveway control /a stop"));
-        assert!(refusal("eth0", &holder("giveway live")).ends_with("end it with: kill 7"));
+        assert!(refused(&holder("giveway --control=/a")).ends_with("giveway control /a stop"));
+        assert!(refused(&holder("giveway live")).ends_with("end it with: kill 7"));
         let other = Holder { user: Some(1000), ..holder("") };
-        assert!(refusal("eth0", &other).contains("(process 7 of user 1000)"));
-        assert!(refusal("eth0", &Holder::default()).ends_with("end it, or use other interfaces"));
+        assert!(refused(&other).contains("(process 7 of user 1000)"));
+        assert!(refused(&Holder::default()).ends_with("end it, or use other interfaces"));
     }
 
     /// An abstract address needs no interface and no privilege.

@@ -1,12 +1,13 @@
 //! The protocol of the control socket: the client sends one line, the bridge sends one answer and closes.
 //!
-//! An answer is `ok TEXT` or `error SENTENCE`, and a line feed.
+//! An answer is `ok TEXT` or `error SENTENCE`, and a line feed. Only the connection of a hand-over
+//! ([`crate::handover`]) stays open for further lines.
 
 use giveway_watch::{Snapshot, json};
 
 use crate::config::NAMES;
 use crate::error::ControlError;
-use crate::handover::HandOverRequest;
+use crate::handover::{Client, HandOverAnswer, HandOverRequest};
 
 /// The longest line that a client may send, in bytes, without its line feed.
 pub const LONGEST_LINE: usize = 4096;
@@ -48,13 +49,22 @@ pub trait ControlApi: Send + Sync + 'static {
     /// # Errors
     /// If the setting or its value is not valid. Nothing is changed then.
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError>;
-    /// Carries out a request of a process that takes the bridge over, and returns the state of the hand-over.
+    /// Carries out a request of a process that takes the bridge over.
     ///
     /// # Errors
     /// If the request does not fit the state, or the bridge cannot be handed over.
-    fn hand_over(&self, request: HandOverRequest) -> Result<String, ControlError> {
-        let _ = request;
+    fn hand_over(&self, client: Client, request: HandOverRequest) -> Result<HandOverAnswer, ControlError> {
+        let _ = (client, request);
         Err(ControlError::unavailable("this bridge cannot be handed over"))
+    }
+    /// True if the connection of this client must stay open after an answer.
+    fn keeps(&self, client: Client) -> bool {
+        let _ = client;
+        false
+    }
+    /// The connection of a client has ended.
+    fn left(&self, client: Client) {
+        let _ = client;
     }
     /// Requests that the bridge sends its backlog and ends.
     fn stop(&self);
@@ -88,16 +98,16 @@ impl Command {
         }
     }
 
-    /// Carries out the command, and returns the text of the answer.
+    /// Carries out the command of a client, and returns the text of the answer.
     ///
     /// # Errors
     /// The error of the bridge. Nothing is changed then.
-    pub fn apply(&self, api: &impl ControlApi) -> Result<String, ControlError> {
+    pub fn apply(&self, client: Client, api: &impl ControlApi) -> Result<String, ControlError> {
         match self {
             Command::Show => Ok(json::render(&api.snapshots()?).to_string()),
             Command::Reservations => api.reservations(),
             Command::Set { name, value } => api.set(name, value),
-            Command::HandOver(request) => api.hand_over(*request),
+            Command::HandOver(request) => Ok(api.hand_over(client, *request)?.text().to_owned()),
             Command::Stop => {
                 api.stop();
                 Ok("ends".to_owned())
@@ -107,13 +117,13 @@ impl Command {
 }
 
 /// The answer to the request of a client, with or without its line feed.
-pub fn answer(request: &[u8], api: &impl ControlApi) -> String {
+pub fn answer(client: Client, request: &[u8], api: &impl ControlApi) -> String {
     let line = request.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let done = if line.len() > LONGEST_LINE {
         Err(ControlError::invalid(format!("the line is longer than {LONGEST_LINE} bytes")))
     } else {
         let line = std::str::from_utf8(line).map_err(|_| ControlError::invalid("the line is not UTF-8"));
-        line.and_then(Command::parse).and_then(|command| command.apply(api))
+        line.and_then(Command::parse).and_then(|command| command.apply(client, api))
     };
     match done {
         Ok(text) => format!("ok {text}\n"),
@@ -149,7 +159,7 @@ mod tests {
     #[test]
     fn lines_get_their_answers() {
         let log = Log::default();
-        let answered = |line: &[u8]| answer(line, &log);
+        let answered = |line: &[u8]| answer(0, line, &log);
         let shown = format!("ok {}\n", json::render(&[]));
         assert_eq!(answered(b"show\n"), shown);
         assert_eq!(answered(b"  show  "), shown);
@@ -157,8 +167,8 @@ mod tests {
         assert_eq!(answered(b"set rate  8mbit \n"), "ok rate is 8mbit\n");
         assert_eq!(answered(b"set qdisc fifo limit 10p\n"), "ok qdisc is fifo limit 10p\n");
         assert!(answered(b"set rate\n").starts_with("error set needs a name and a value"));
-        assert_eq!(answered(b"hand-over state\n"), "error this bridge cannot be handed over\n");
-        assert!(answered(b"hand-over\n").starts_with("error hand-over needs at NS"));
+        assert_eq!(answered(b"hand-over 2 state\n"), "error this bridge cannot be handed over\n");
+        assert!(answered(b"hand-over\n").starts_with("error hand-over needs 2"));
         assert!(answered(b"halt\x1b[2J\n").starts_with("error unknown command \"halt\\u{1b}[2J\""));
         assert!(answered(b"").starts_with("error unknown command"));
         assert_eq!(answered(b"\xff\n"), "error the line is not UTF-8\n");

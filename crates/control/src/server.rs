@@ -1,8 +1,11 @@
 //! Serves several clients at once in one thread: one poll loop, sockets that do not block, a deadline for
 //! each connection, and bounds on connections and bytes. A slow client does not delay the others.
+//!
+//! A service may keep a connection for further requests. It then has no deadline, and is closed for no other.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::RangeFrom;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -11,6 +14,7 @@ use std::time::Duration;
 use giveway_live::clock::monotonic_ns;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::handover::Client;
 use crate::http;
 use crate::protocol::{self, ControlApi, LONGEST_LINE};
 
@@ -22,7 +26,7 @@ pub const METRICS_DEADLINE: Duration = Duration::from_secs(2);
 /// Time limit for a client of the control socket: request and answer together.
 pub const CONTROL_DEADLINE: Duration = Duration::from_secs(5);
 
-/// A protocol with one request and one answer for each connection.
+/// A protocol with one request and one answer for each connection, unless the service keeps the connection.
 pub trait Service {
     /// Largest length of a request, in bytes. A longer one is answered without reading the rest.
     const LONGEST: usize;
@@ -30,8 +34,18 @@ pub trait Service {
     const DEADLINE: Duration;
     /// True if these bytes are a complete request.
     fn is_complete(&self, bytes: &[u8]) -> bool;
-    /// The answer to these bytes: a complete request, one that is too long, or one that the client broke off.
-    fn answer(&mut self, bytes: &[u8]) -> Vec<u8>;
+    /// The answer to these bytes of a client: a complete request, one that is too long, or one that the client
+    /// broke off.
+    fn answer(&mut self, client: Client, bytes: &[u8]) -> Vec<u8>;
+    /// True if the connection stays open for another request after an answer.
+    fn keeps(&self, client: Client) -> bool {
+        let _ = client;
+        false
+    }
+    /// The connection of a client has ended.
+    fn left(&mut self, client: Client) {
+        let _ = client;
+    }
 }
 
 /// The service of the control socket.
@@ -43,8 +57,14 @@ impl<A: ControlApi> Service for Control<A> {
     fn is_complete(&self, bytes: &[u8]) -> bool {
         bytes.contains(&b'\n')
     }
-    fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
-        protocol::answer(bytes, &*self.0).into_bytes()
+    fn answer(&mut self, client: Client, bytes: &[u8]) -> Vec<u8> {
+        protocol::answer(client, bytes, &*self.0).into_bytes()
+    }
+    fn keeps(&self, client: Client) -> bool {
+        self.0.keeps(client)
+    }
+    fn left(&mut self, client: Client) {
+        self.0.left(client);
     }
 }
 
@@ -57,7 +77,7 @@ impl<A: ControlApi> Service for Metrics<A> {
     fn is_complete(&self, bytes: &[u8]) -> bool {
         http::is_complete(bytes)
     }
-    fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+    fn answer(&mut self, _: Client, bytes: &[u8]) -> Vec<u8> {
         http::answer(bytes, || giveway_watch::openmetrics::render(&self.0.snapshots().unwrap_or_default()))
     }
 }
@@ -119,6 +139,7 @@ pub fn exposure(at: SocketAddr) -> Option<String> {
 
 /// A client.
 struct Connection<S> {
+    client: Client,
     stream: S,
     /// Bytes that it has sent.
     request: Vec<u8>,
@@ -135,36 +156,61 @@ enum Next {
     Close,
 }
 
+/// The state of a request and its answer.
+enum Exchange {
+    /// Bytes are missing, or cannot be sent yet.
+    Waits,
+    /// The answer was sent.
+    Complete,
+    /// The connection has ended.
+    Broken,
+}
+
 impl<S: Read + Write> Connection<S> {
     /// Reads and writes as much as is possible without blocking.
     fn advance<V: Service>(&mut self, service: &mut V) -> Next {
+        loop {
+            match self.exchange(service) {
+                Exchange::Waits => return Next::Wait,
+                Exchange::Complete if service.keeps(self.client) => {
+                    (self.answer, self.taken, self.until) = (None, 0, u64::MAX);
+                    self.request.clear();
+                }
+                Exchange::Complete | Exchange::Broken => return Next::Close,
+            }
+        }
+    }
+
+    fn exchange<V: Service>(&mut self, service: &mut V) -> Exchange {
         let mut chunk = [0; 2048];
         while self.answer.is_none() {
             let whole = match self.stream.read(&mut chunk) {
+                // This is not a request that the client broke off: it was served before.
+                Ok(0) if service.keeps(self.client) => return Exchange::Broken,
                 Ok(0) => true,
                 Ok(more) => {
                     self.request.extend(&chunk[..more]);
                     service.is_complete(&self.request) || self.request.len() > V::LONGEST
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Exchange::Waits,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
-                Err(_) => return Next::Close,
+                Err(_) => return Exchange::Broken,
             };
             if whole {
-                self.answer = Some(service.answer(&self.request));
+                self.answer = Some(service.answer(self.client, &self.request));
             }
         }
         let answer = self.answer.as_deref().unwrap_or_default();
         while self.taken < answer.len() {
             match self.stream.write(&answer[self.taken..]) {
-                Ok(0) => return Next::Close,
+                Ok(0) => return Exchange::Broken,
                 Ok(more) => self.taken += more,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Exchange::Waits,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Next::Close,
+                Err(_) => return Exchange::Broken,
             }
         }
-        Next::Close
+        Exchange::Complete
     }
 }
 
@@ -180,6 +226,7 @@ pub fn serve<L: Listener, V: Service>(listener: &L, service: &mut V) -> io::Resu
     // The oldest first.
     let mut clients: Vec<Connection<L::Stream>> = Vec::with_capacity(CLIENTS);
     let mut accepts = true;
+    let mut numbers = 0..;
     loop {
         let ready = wait(accepts.then(|| listener.as_fd()), &clients, RETRY)?;
         let now = monotonic_ns();
@@ -188,15 +235,19 @@ pub fn serve<L: Listener, V: Service>(listener: &L, service: &mut V) -> io::Resu
         clients.retain_mut(|client| {
             let woken = ready.clients[at];
             at += 1;
-            now < client.until && !(woken && matches!(client.advance(service), Next::Close))
+            let stays = now < client.until && !(woken && matches!(client.advance(service), Next::Close));
+            if !stays {
+                service.left(client.client);
+            }
+            stays
         });
         accepts = true;
         if ready.listener {
-            accepts = welcome(listener, service, &mut clients, now + lifetime);
+            accepts = welcome(listener, service, &mut clients, &mut numbers, now + lifetime);
         }
         // The time of computing answers does not count towards the deadlines of other clients.
         let spent = monotonic_ns() - now;
-        clients.iter_mut().for_each(|client| client.until += spent);
+        clients.iter_mut().for_each(|client| client.until = client.until.saturating_add(spent));
     }
 }
 
@@ -206,6 +257,7 @@ fn welcome<L: Listener, V: Service>(
     listener: &L,
     service: &mut V,
     clients: &mut Vec<Connection<L::Stream>>,
+    numbers: &mut RangeFrom<Client>,
     until: u64,
 ) -> bool {
     // A bound, so that accepted clients make progress under a flood of new ones.
@@ -218,25 +270,35 @@ fn welcome<L: Listener, V: Service>(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) if clients.is_empty() => return false,
             Err(_) => {
-                close_one(clients);
+                close_one(service, clients);
                 continue;
             }
         };
-        let mut client = Connection { stream, request: Vec::new(), answer: None, taken: 0, until };
-        if matches!(client.advance(service), Next::Wait) {
-            if clients.len() == CLIENTS {
-                close_one(clients);
+        let client = numbers.next().unwrap_or_default();
+        let mut client = Connection { client, stream, request: Vec::new(), answer: None, taken: 0, until };
+        match client.advance(service) {
+            Next::Close => service.left(client.client),
+            Next::Wait => {
+                if clients.len() == CLIENTS {
+                    close_one(service, clients);
+                }
+                clients.push(client);
             }
-            clients.push(client);
         }
     }
     true
 }
 
 /// Closes the oldest connection without a complete request, or the oldest one if all requests are complete.
-fn close_one<S>(clients: &mut Vec<Connection<S>>) {
-    let idle = clients.iter().position(|client| client.answer.is_none());
-    clients.remove(idle.unwrap_or(0));
+/// A connection that the service keeps stays.
+fn close_one<S, V: Service>(service: &mut V, clients: &mut Vec<Connection<S>>) {
+    let first = |clients: &[Connection<S>], is: fn(&Connection<S>) -> bool| {
+        clients.iter().position(|client| is(client) && !service.keeps(client.client))
+    };
+    let idle = first(clients, |client| client.answer.is_none());
+    if let Some(at) = idle.or_else(|| first(clients, |_| true)) {
+        service.left(clients.remove(at).client);
+    }
 }
 
 /// Sockets with an event, from [`wait`].
@@ -286,7 +348,7 @@ mod tests {
         fn is_complete(&self, bytes: &[u8]) -> bool {
             bytes.contains(&b'\n')
         }
-        fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+        fn answer(&mut self, _: Client, bytes: &[u8]) -> Vec<u8> {
             bytes.to_vec()
         }
     }
@@ -300,8 +362,8 @@ mod tests {
         fn is_complete(&self, bytes: &[u8]) -> bool {
             self.0.is_complete(bytes)
         }
-        fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
-            self.0.answer(bytes)
+        fn answer(&mut self, client: Client, bytes: &[u8]) -> Vec<u8> {
+            self.0.answer(client, bytes)
         }
     }
 
@@ -394,7 +456,7 @@ mod tests {
             fn is_complete(&self, bytes: &[u8]) -> bool {
                 bytes.contains(&b'\n')
             }
-            fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
+            fn answer(&mut self, _: Client, bytes: &[u8]) -> Vec<u8> {
                 if bytes == b"all\n" { vec![7; 64 << 20] } else { bytes.to_vec() }
             }
         }
@@ -405,6 +467,50 @@ mod tests {
         let mut answer = Vec::new();
         greedy.read_to_end(&mut answer).unwrap();
         assert_eq!(answer.len(), 64 << 20);
+    }
+
+    /// Neither its deadline nor a flood of clients closes the connection, and its end is reported once.
+    #[test]
+    fn a_connection_that_is_kept_ends_with_its_client_only() {
+        struct Keeper(Option<Client>, std::sync::mpsc::Sender<()>);
+        impl Service for Keeper {
+            const LONGEST: usize = 100;
+            const DEADLINE: Duration = Duration::from_millis(50);
+            fn is_complete(&self, bytes: &[u8]) -> bool {
+                bytes.contains(&b'\n')
+            }
+            fn answer(&mut self, client: Client, bytes: &[u8]) -> Vec<u8> {
+                if bytes == b"keep\n" {
+                    self.0 = Some(client);
+                }
+                bytes.to_vec()
+            }
+            fn keeps(&self, client: Client) -> bool {
+                self.0 == Some(client)
+            }
+            fn left(&mut self, client: Client) {
+                if self.0.take_if(|kept| *kept == client).is_some() {
+                    self.1.send(()).unwrap();
+                }
+            }
+        }
+        let (sender, left) = std::sync::mpsc::channel();
+        let at = start(Keeper(None, sender));
+        let mut kept = TcpStream::connect(at).unwrap();
+        for line in ["keep\n", "more\n", "keep\n"] {
+            kept.write_all(line.as_bytes()).unwrap();
+            let mut answer = [0; 5];
+            kept.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, line.as_bytes());
+            let others: Vec<TcpStream> = (0..2 * CLIENTS).map(|_| TcpStream::connect(at).unwrap()).collect();
+            // Each of them reaches its deadline, or is closed for another one.
+            for mut other in others {
+                let _ = other.read(&mut [0; 8]);
+            }
+        }
+        assert!(left.try_recv().is_err());
+        drop(kept);
+        left.recv_timeout(Duration::from_secs(60)).unwrap();
     }
 
     #[test]

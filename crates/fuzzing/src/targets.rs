@@ -51,6 +51,7 @@ targets! {
     settings, 80_000, "the settings file of a live bridge";
     spec, 200_000, "disciplines as text";
     switch_trace, 20_000, "the capture of the switch's traffic source trace, and a run of it";
+    take_over, 300_000, "lines between a bridge and the process that takes it over";
     timing, 3_000, "measured timings of machines, and a run with them";
     tools, 300_000, "the output of bpftool, tc and ip";
     trace, 50_000, "operation traces";

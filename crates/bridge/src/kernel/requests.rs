@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use giveway_control::handover::HandOverRequest;
+use giveway_control::handover::{Client, HandOverAnswer, HandOverRequest};
 use giveway_control::{ControlApi, ControlError};
 use giveway_watch::Snapshot;
 
@@ -66,7 +66,7 @@ impl ControlApi for RequestSender {
         self.ask(|to| Request::Set(name.to_owned(), value.to_owned(), to))?
     }
 
-    fn hand_over(&self, _: HandOverRequest) -> Result<String, ControlError> {
+    fn hand_over(&self, _: Client, _: HandOverRequest) -> Result<HandOverAnswer, ControlError> {
         Err(ControlError::unavailable(
             "the disciplines of this bridge are in the kernel, which forwards on without a program: kill -9 it, and start the other \
              one",

@@ -157,11 +157,12 @@ pub struct Args {
     /// Listen on this Unix socket for `giveway control`
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
-    /// Return once frames pass, and leave the bridge running
+    /// Return once frames pass and the control socket is open, and leave the bridge running
     #[arg(long, help_heading = SYSTEM)]
     pub(super) background: bool,
     /// Take the interfaces over from the running `giveway live` with this control socket, which forwards
-    /// until this one does: for another version, or for other flags. No frame is lost or sent twice
+    /// until this one does: for another version, or for other flags. No frame is sent twice, and none is lost
+    /// unless one of both is stopped or killed meanwhile
     #[arg(long, value_name = "SOCKET")]
     pub(super) take_over: Option<PathBuf>,
     /// Record the tables of a simulation, one folder for each direction: DIR/forward (--in to --out) and

@@ -43,18 +43,6 @@ pub fn start() -> Result<Outcome, CliError> {
     }
 }
 
-/// Waits until the process that started this one has ended, for at most a second: a service manager
-/// supervises a process only if it has become its parent. Returns true if it has ended.
-pub fn wait_for_parent(first: u32) -> bool {
-    for _ in 0..100 {
-        if std::os::unix::process::parent_id() != first {
-            return true;
-        }
-        pause(LOOK);
-    }
-    false
-}
-
 /// The error for a flag that needs a terminal.
 pub fn without_terminal() -> BridgeError {
     let error = io::Error::new(io::ErrorKind::InvalidInput, "the bridge has no terminal: leave out --tui");

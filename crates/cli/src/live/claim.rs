@@ -1,17 +1,78 @@
 //! A file that has a temporary name until its owner claims the final one, which another process may have.
 
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::fcntl::{AtFlags, OFlag, open, renameat};
+use nix::sys::stat::{FileStat, Mode, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// Device and inode of a file, which stay the same if it is renamed.
 type Identity = (u64, u64);
 
+/// A name in a folder that is open. Other processes may replace the folders above by links; the name is then
+/// still in the same folder, and a link at the name itself is never followed.
+#[derive(Clone, Debug)]
+pub struct Place {
+    folder: Arc<OwnedFd>,
+    name: OsString,
+}
+
+impl Place {
+    /// The place of a path.
+    ///
+    /// # Errors
+    /// The error of the system if the folder cannot be opened, or the path has no name.
+    pub fn of(path: &Path) -> io::Result<Place> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let folder = open(parent.unwrap_or(Path::new(".")), flags, Mode::empty())?;
+        Ok(Place { folder: Arc::new(folder), name })
+    }
+
+    /// Another name in the same folder.
+    pub fn beside(&self, name: &OsStr) -> Place {
+        Place { folder: Arc::clone(&self.folder), name: name.to_owned() }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// A path for system calls that take no descriptor of a folder.
+    pub fn path(&self) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.folder.as_raw_fd().to_string()).join(&self.name)
+    }
+
+    /// The attributes of the file; `None` if there is none.
+    pub fn status(&self) -> Option<FileStat> {
+        fstatat(&*self.folder, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn remove(&self) -> io::Result<()> {
+        Ok(unlinkat(&*self.folder, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.status().map(|of| (of.st_dev, of.st_ino))
+    }
+}
+
 /// A file of this process.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    temporary: PathBuf,
+    temporary: Place,
+    place: Place,
+    /// The final name in messages.
     path: PathBuf,
     identity: Option<Identity>,
 }
@@ -28,18 +89,13 @@ pub enum Owner {
 }
 
 impl Claim {
-    /// The file `temporary`, which exists, and its final name.
-    pub fn pending(temporary: PathBuf, path: PathBuf) -> Claim {
-        let identity = identity(&temporary);
-        Claim { temporary, path, identity }
+    /// The file `temporary`, which exists, and its final place, in the same file system.
+    pub fn pending(temporary: Place, place: Place, path: PathBuf) -> Claim {
+        let identity = temporary.identity();
+        Claim { temporary, place, path, identity }
     }
 
-    /// A file that has its final name.
-    pub fn of(path: PathBuf) -> Claim {
-        Claim::pending(path.clone(), path)
-    }
-
-    /// The final name.
+    /// The final name, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -49,14 +105,18 @@ impl Claim {
     /// # Errors
     /// The error of the system.
     pub fn claim(&self) -> io::Result<()> {
-        if self.temporary == self.path { Ok(()) } else { fs::rename(&self.temporary, &self.path) }
+        let (from, to) = (&self.temporary, &self.place);
+        if from.name == to.name {
+            return Ok(());
+        }
+        Ok(renameat(&*from.folder, from.name.as_os_str(), &*to.folder, to.name.as_os_str())?)
     }
 
     /// The owner of the final name.
     pub fn owner(&self) -> Owner {
-        let has = |path: &Path| self.identity.is_some() && identity(path) == self.identity;
-        match identity(&self.path) {
-            _ if has(&self.path) => Owner::This,
+        let has = |place: &Place| self.identity.is_some() && place.identity() == self.identity;
+        match self.place.identity() {
+            _ if has(&self.place) => Owner::This,
             _ if has(&self.temporary) => Owner::Unclaimed,
             None => Owner::This,
             Some(_) => Owner::Other,
@@ -69,19 +129,17 @@ impl Claim {
     /// The error of the system.
     pub fn remove(&self) -> io::Result<()> {
         match self.owner() {
-            Owner::This if identity(&self.path).is_some() => fs::remove_file(&self.path),
-            Owner::Unclaimed => fs::remove_file(&self.temporary),
+            Owner::This if self.place.status().is_some() => self.place.remove(),
+            Owner::Unclaimed => self.temporary.remove(),
             Owner::This | Owner::Other => Ok(()),
         }
     }
 }
 
-fn identity(path: &Path) -> Option<Identity> {
-    fs::symlink_metadata(path).ok().map(|of| (of.dev(), of.ino()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -90,7 +148,7 @@ mod tests {
         let [first, second, path] = ["first", "second", "path"].map(|name| dir.path().join(name));
         let make = |temporary: &Path| {
             fs::write(temporary, "").unwrap();
-            Claim::pending(temporary.to_owned(), path.clone())
+            Claim::pending(Place::of(temporary).unwrap(), Place::of(&path).unwrap(), path.clone())
         };
         let earlier = make(&first);
         earlier.claim().unwrap();
@@ -107,5 +165,20 @@ mod tests {
         let given_up = make(&second);
         given_up.remove().unwrap();
         assert!(!second.exists());
+    }
+
+    #[test]
+    fn a_folder_that_is_replaced_by_a_link_keeps_its_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let [folder, moved, other] = ["folder", "moved", "other"].map(|name| dir.path().join(name));
+        fs::create_dir(&folder).unwrap();
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("name"), "foreign").unwrap();
+        fs::write(folder.join("name"), "").unwrap();
+        let place = Place::of(&folder.join("name")).unwrap();
+        fs::rename(&folder, &moved).unwrap();
+        std::os::unix::fs::symlink(&other, &folder).unwrap();
+        place.remove().unwrap();
+        assert!(!moved.join("name").exists() && other.join("name").exists());
     }
 }

@@ -21,8 +21,6 @@ pub struct Manager {
     every: Option<u64>,
     /// Time of the last sign of life by the monotonic clock, in nanoseconds.
     last: u64,
-    /// The process that started this one.
-    parent: u32,
 }
 
 impl Manager {
@@ -43,7 +41,7 @@ impl Manager {
         let every = limit.filter(|limit| *limit > 0).map(|limit| limit * 1000 / 2);
         // systemd gives the limit to the first process of a service only.
         let every = every.or((takes_over && socket.is_some()).then_some(OFTEN));
-        Manager { socket, every, last: 0, parent: std::os::unix::process::parent_id() }
+        Manager { socket, every, last: 0 }
     }
 
     /// Tells that frames pass, with a line about the configuration.
@@ -51,18 +49,10 @@ impl Manager {
         self.send(&format!("READY=1\nSTATUS={}", one_line(status)));
     }
 
-    /// Tells that another process is the service now. The manager believes the service's first process, and
+    /// Tells that another process is the service now. The manager believes the process that is the service, and
     /// the one that it started for a reload.
     pub fn replaced_by(&self, process: u32) {
         self.send(&format!("MAINPID={process}"));
-    }
-
-    /// Waits until the manager knows that this process is the service. `wait` waits until the process with
-    /// the given number is not the parent any more, and returns true if so: it has informed the manager.
-    pub fn take_over(&self, wait: impl FnOnce(u32) -> bool) {
-        if self.socket.is_some() && !wait(self.parent) {
-            self.replaced_by(std::process::id());
-        }
     }
 
     /// Tells that the bridge ends.

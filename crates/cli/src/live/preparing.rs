@@ -2,23 +2,27 @@
 //! interfaces, changes that an earlier bridge left, the control socket, offloads, and the cleanup process.
 
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 
+use giveway_bridge::pause;
+use giveway_control::ControlError;
 use giveway_control::leftovers::{self, Changed};
 use giveway_control::lock::{self, InterfaceLocks};
 use giveway_live::checks::{self, Merging};
 use giveway_live::cleanup::Cleanup;
+use giveway_live::clock::monotonic_ns;
 use giveway_live::detour::Detour;
 use giveway_live::privilege::Identity;
 use nix::net::if_::if_nametoindex;
 use nix::unistd::{Uid, User, geteuid};
 
 use super::args::Args;
-use super::claim::{Claim, Owner};
+use super::claim::{Claim, Owner, Place};
 use super::error::BridgeError;
 use super::interfaces::{Forwarder, Interfaces};
 use super::messages::remark;
 use super::socket;
-use super::take_over::{self, Predecessor};
+use super::take_over::{LATE, Predecessor, RETRY};
 use crate::show;
 
 /// Resources that last as long as the bridge.
@@ -32,8 +36,8 @@ pub struct Prepared {
     pub predecessor: Option<Predecessor>,
     /// The control socket.
     socket: Option<Claim>,
-    /// The files that list the changes of the interfaces.
-    states: Vec<Claim>,
+    /// The changes of the interfaces.
+    changes: Vec<Change>,
 }
 
 impl Prepared {
@@ -44,17 +48,48 @@ impl Prepared {
 
     /// Ends the predecessor, takes the locks of the interfaces once it has ended, and gives the control
     /// socket its name. `meanwhile` is called several times a second, and returns false to give up.
-    pub fn succeed(&mut self, args: &Args, meanwhile: impl FnMut() -> bool) {
-        let Some(predecessor) = self.predecessor.take() else { return };
-        // From now on this process restores the interfaces.
-        claim(&self.states);
-        predecessor.end();
-        match take_over::succeed(&Interfaces::of(args).real(), meanwhile) {
-            Ok(locks) => self.locks = locks,
-            Err(error) => show::error(&error),
+    pub fn succeed(&mut self, args: &Args, mut meanwhile: impl FnMut() -> bool) {
+        /// Writing a recording of hours takes seconds.
+        const PATIENCE: u64 = 30_000_000_000;
+        let Some(mut predecessor) = self.predecessor.take() else { return };
+        let interfaces = Interfaces::of(args).real();
+        let until = monotonic_ns() + PATIENCE;
+        pause(LATE);
+        let mut ends = false;
+        self.locks = loop {
+            if !ends && predecessor.end() {
+                ends = true;
+                // Before it ends, so that its cleanup leaves the interfaces to this process.
+                claim(states(&self.changes));
+                predecessor.leave();
+            }
+            match predecessor.take_locks(&interfaces) {
+                Ok(locks) => break locks,
+                Err(ControlError::Locked(_)) if monotonic_ns() < until && meanwhile() => pause(RETRY),
+                Err(error) => {
+                    show::error(&error);
+                    break predecessor.into_next();
+                }
+            }
+        };
+        if !ends {
+            // It was killed, and its cleanup has undone the changes.
+            claim(states(&self.changes));
+            for Change { changed, .. } in
+                self.changes.iter().filter(|change| !change.changed.features.is_empty())
+            {
+                if let Err(error) = checks::switch_offloads(&changed.interface, &changed.features, false) {
+                    show::error(&error);
+                }
+            }
         }
         claim(&self.socket);
     }
+}
+
+/// The files that list changes of the interfaces.
+fn states(changes: &[Change]) -> impl Iterator<Item = &Claim> {
+    changes.iter().filter_map(|change| change.state.as_ref())
 }
 
 /// The user that this process becomes, with its name; `None` if the process does not run as root.
@@ -130,7 +165,8 @@ struct Change {
 fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
     let interfaces = Interfaces::of(args);
     let real = interfaces.real();
-    let predecessor = args.take_over.as_deref().map(|socket| Predecessor::find(socket, &real)).transpose()?;
+    let find = |socket| Predecessor::find(socket, &real, |text| remark(args, text));
+    let predecessor = args.take_over.as_deref().map(find).transpose()?;
     let locks = if predecessor.is_some() { InterfaceLocks::default() } else { lock::take(&real)? };
     for name in real.iter().filter(|_| predecessor.is_none()) {
         if let Some(message) = if_nametoindex(*name).ok().and_then(|number| leftovers::mend(name, number)) {
@@ -141,17 +177,19 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
     let detour = interfaces.detour(forwarder)?;
     let merging = interfaces.merging(forwarder);
     let changes = changes(args, &real, merging, detour.is_some(), predecessor.is_some())?;
-    let states: Vec<Claim> = changes.iter().filter_map(|change| change.state.clone()).collect();
     let own_socket = socket.clone();
     let cleanup = if socket.is_none() && changes.is_empty() {
         None
     } else {
         let work = (socket, changes.clone());
-        Some(Cleanup::start(move || clean_up(work)).map_err(BridgeError::Cleanup)?)
+        // The locks of a bridge stay with its cleanup, so that no other one starts before. Those of a take-over
+        // must end before this process does.
+        let next = predecessor.as_ref().map(Predecessor::next_descriptors).unwrap_or_default();
+        Some(Cleanup::start(&next, move || clean_up(work)).map_err(BridgeError::Cleanup)?)
     };
     // Before the changes, so that the cleanup process undoes them even if one fails.
     if predecessor.is_none() {
-        claim(&states);
+        claim(states(&changes));
     }
     if let Some(detour) = detour.filter(|_| predecessor.is_none()) {
         detour.create()?;
@@ -171,7 +209,7 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
             Err(error) => show::error(&error),
         }
     }
-    Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket: own_socket, states })
+    Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket: own_socket, changes })
 }
 
 /// Opens the control socket: beside that of the predecessor if it has this name.
@@ -181,10 +219,9 @@ fn listen(
 ) -> Result<Option<(UnixListener, Claim)>, BridgeError> {
     let Some(path) = &args.control else { return Ok(None) };
     Ok(Some(if predecessor.is_some_and(|predecessor| predecessor.listens_at(path)) {
-        let (listener, temporary) = socket::listen_beside(path)?;
-        (listener, Claim::pending(temporary, path.clone()))
+        socket::listen_beside(path)?
     } else {
-        (socket::listen(path)?, Claim::of(path.clone()))
+        socket::listen(path)?
     }))
 }
 
@@ -218,8 +255,12 @@ fn changes(
             continue;
         }
         let changed = Changed { interface: name.to_owned(), number, features, detour };
-        let state = match changed.remember() {
-            Ok((temporary, path)) => Some(Claim::pending(temporary, path)),
+        let remembered = changed.remember().and_then(|(temporary, path)| {
+            let place = |path: &Path| Place::of(path).map_err(ControlError::unavailable);
+            Ok(Claim::pending(place(&temporary)?, place(&path)?, path))
+        });
+        let state = match remembered {
+            Ok(state) => Some(state),
             // Without the file, both processes would restore the interface.
             Err(error) if takes_over => return Err(error.into()),
             Err(error) => {

@@ -1,11 +1,16 @@
 //! The control socket, and its client `giveway control`. Another client is `nc -U`.
 
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use giveway_control::client::{self, LONGEST_ANSWER};
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, socket};
+use nix::sys::stat::{Mode, SFlag, fchmod};
+
+use super::claim::{Claim, Place};
 use super::error::BridgeError;
 use crate::error::CliError;
 use crate::{Outcome, show};
@@ -55,47 +60,65 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// If the file exists and is not a socket, if another process listens on it, or if the system refuses it.
-pub fn listen(path: &Path) -> Result<UnixListener, BridgeError> {
+pub fn listen(path: &Path) -> Result<(UnixListener, Claim), BridgeError> {
     let system_error = BridgeError::path("--control", path);
-    if let Ok(existing) = std::fs::symlink_metadata(path) {
-        if !existing.file_type().is_socket() {
+    let place = Place::of(path).map_err(&system_error)?;
+    if let Some(existing) = place.status() {
+        if SFlag::from_bits_truncate(existing.st_mode) & SFlag::S_IFMT != SFlag::S_IFSOCK {
             return Err(BridgeError::Usage(format!(
                 "--control {}: the file exists and is not a socket; choose another name",
                 path.display()
             )));
         }
-        if UnixStream::connect(path).is_ok() {
+        if UnixStream::connect(place.path()).is_ok() {
             return Err(BridgeError::Usage(format!(
                 "--control {}: another process listens there already",
                 path.display()
             )));
         }
-        std::fs::remove_file(path).map_err(&system_error)?;
+        place.remove().map_err(&system_error)?;
         show::message(&format!(
             "--control {}: removed the socket of an earlier giveway that has ended",
             path.display()
         ));
     }
-    bind(path).map_err(&system_error)
+    let listener = bind(&place).map_err(&system_error)?;
+    Ok((listener, Claim::pending(place.clone(), place, path.to_owned())))
 }
 
-/// Opens a listening socket beside that of a running bridge. It gets the name `path` later.
+/// Opens a listening socket beside that of a running bridge, with a name that no file has. It gets the name
+/// `path` later.
 ///
 /// # Errors
 /// If the system refuses it.
-pub fn listen_beside(path: &Path) -> Result<(UnixListener, PathBuf), BridgeError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".next");
-    let temporary = path.with_file_name(name);
-    // It may be from a process that was killed while it took over.
-    let _ = std::fs::remove_file(&temporary);
-    Ok((bind(&temporary).map_err(BridgeError::path("--control", &temporary))?, temporary))
+pub fn listen_beside(path: &Path) -> Result<(UnixListener, Claim), BridgeError> {
+    let system_error = BridgeError::path("--control", path);
+    let place = Place::of(path).map_err(&system_error)?;
+    let mut attempt = 0_u32;
+    loop {
+        let mut name = place.name().to_owned();
+        name.push(format!(".next-{}-{attempt}", std::process::id()));
+        let temporary = place.beside(&name);
+        match bind(&temporary) {
+            // It may be from a process that was killed while it took over.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => attempt += 1,
+            bound => {
+                let listener = bound.map_err(&system_error)?;
+                return Ok((listener, Claim::pending(temporary, place, path.to_owned())));
+            }
+        }
+    }
 }
 
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
+/// Opens a listening socket with mode 0600.
+fn bind(place: &Place) -> io::Result<UnixListener> {
+    let socket = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // The file gets the mode of the descriptor when it is created (unix_bind in net/unix/af_unix.c), so there
+    // is no time in which it has another one, and no path that could lead elsewhere.
+    fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    nix::sys::socket::bind(socket.as_raw_fd(), &UnixAddr::new(&place.path())?)?;
+    nix::sys::socket::listen(&socket, Backlog::MAXCONN)?;
+    Ok(UnixListener::from(socket))
 }
 
 /// Runs `giveway control`.
@@ -114,29 +137,53 @@ pub fn control(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             ));
             Ok(Outcome::Failed)
         }
-        Ok(answer) => match answer.trim_end().split_once(' ') {
-            Some(("ok", text)) => {
+        Ok(answer) => match client::parse(&answer) {
+            Ok(text) => {
                 writeln!(out, "{text}")?;
                 Ok(Outcome::Done)
             }
-            Some((_, message)) => {
-                show::message(message);
+            Err(error) => {
+                show::message(&error.to_string());
                 Ok(Outcome::Wrong)
-            }
-            None => {
-                show::message("the answer was cut off");
-                Ok(Outcome::Failed)
             }
         },
     }
 }
 
 /// Sends a line to the socket, and returns the answer.
-pub fn answer_to(line: &str, socket: &Path) -> io::Result<String> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    writeln!(stream, "{}", line.replace('\n', " "))?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+fn answer_to(line: &str, socket: &Path) -> io::Result<String> {
+    client::ask(&UnixStream::connect(socket)?, line, LONGEST_ANSWER, PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_created_with_its_mode_and_removes_no_foreign_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
+        let (listener, earlier) = listen(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert!(listen(&path).is_err(), "a process listens");
+        let foreign = dir.path().join("s.next");
+        std::fs::write(&foreign, "foreign").unwrap();
+        let next = [listen_beside(&path).unwrap(), listen_beside(&path).unwrap()];
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "each has a name");
+        for (_, claim) in &next {
+            claim.claim().unwrap();
+            assert_eq!(mode(&path), 0o600);
+        }
+        earlier.remove().unwrap();
+        assert!(path.exists(), "it belongs to another process");
+        drop((listener, next));
+        drop(listen(&path).unwrap());
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&foreign, &link).unwrap();
+        assert!(listen(&link).unwrap_err().to_string().contains("not a socket"));
+        assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "foreign");
+    }
 }

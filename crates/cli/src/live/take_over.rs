@@ -1,45 +1,70 @@
 //! `giveway live --take-over SOCKET`: takes the interfaces over from a running bridge, which forwards until
-//! this process does. [`giveway_control::handover`] describes the protocol.
+//! this process does. [`giveway_control::handover`] describes the protocol, and has the states of this side.
 //!
 //! This process keeps its privileges until the other one has ended, because it takes the locks of the
-//! interfaces then.
+//! interfaces then, and gives the control socket its name.
 
+use std::fs::OpenOptions;
 use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::RawFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use giveway_bridge::pause;
 use giveway_control::ControlError;
-use giveway_control::lock;
+use giveway_control::client::{self, LONGEST_SHORT_ANSWER};
+use giveway_control::handover::{HandOverAnswer, HandOverRequest, Heard, PATIENCE, Step, Successor};
+use giveway_control::lock::{self, InterfaceLocks};
 use giveway_live::bridge::Bridge;
 use giveway_live::clock::{monotonic_ns, wall_ns};
 
 use super::error::BridgeError;
-use super::socket;
 
-/// Times from the first request to the instant of the hand-over, in nanoseconds. The other process must get
-/// the request before the instant, which takes longer on a busy machine, so there are several attempts.
-const LEADS: [u64; 3] = [50_000_000, 150_000_000, 450_000_000];
-/// Time limit for the queue of the other process, in nanoseconds. It ends before, after five seconds.
-const DRAIN: u64 = 8_000_000_000;
 /// Time in which a frame that was stamped before the instant arrives.
-const LATE: Duration = Duration::from_millis(100);
-/// Interval between questions about that queue.
+pub const LATE: Duration = Duration::from_millis(100);
+/// Interval between questions about the queue of the other process.
 const ASK: Duration = Duration::from_millis(2);
+/// Interval between attempts to take the locks.
+pub const RETRY: Duration = Duration::from_millis(50);
 
 /// The bridge that forwards until this process takes over.
 #[derive(Debug)]
 pub struct Predecessor {
     /// Its control socket.
     socket: PathBuf,
+    /// The locks that only one process has which takes over.
+    next: InterfaceLocks,
+    state: Successor,
+    /// The connection to its control socket. Its end tells the other process that this one has ended, so only
+    /// the kernel closes it, after the last thread of this process; or this process, once the other one shall end.
+    connection: Option<ManuallyDrop<UnixStream>>,
+    /// The locks of the interfaces, if the other process has ended too early.
+    locks: Option<InterfaceLocks>,
 }
 
 impl Predecessor {
-    /// The bridge with this control socket.
+    /// The bridge with this control socket. If another process takes the interfaces over, waits until it has.
     ///
     /// # Errors
     /// If no process listens there, or it is not the one that has these interfaces.
-    pub fn find(socket: &Path, interfaces: &[&str]) -> Result<Predecessor, BridgeError> {
+    pub fn find(
+        socket: &Path,
+        interfaces: &[&str],
+        mut remark: impl FnMut(&str),
+    ) -> Result<Predecessor, BridgeError> {
+        /// A bridge that is taken over sends its queue, writes its recordings and ends meanwhile.
+        const OTHERS: u64 = 75_000_000_000;
+        let until = monotonic_ns() + OTHERS;
+        let mut remarked = false;
+        let next = lock::take_next(interfaces, |error| {
+            if !std::mem::replace(&mut remarked, true) {
+                remark(&format!("waits: {error}"));
+            }
+            pause(RETRY);
+            monotonic_ns() < until
+        })?;
         let usage = |text: String| BridgeError::Usage(format!("--take-over {}: {text}", socket.display()));
         let process = lock::process_at(socket).map_err(|error| {
             usage(format!("no bridge answers there: {error}; without --take-over, a bridge is started"))
@@ -55,7 +80,8 @@ impl Predecessor {
                 None => return Err(usage(format!("the bridge that answers there does not use {name}"))),
             }
         }
-        Ok(Predecessor { socket: socket.to_owned() })
+        let state = Successor::default();
+        Ok(Predecessor { socket: socket.to_owned(), next, state, connection: None, locks: None })
     }
 
     /// True if this is its control socket.
@@ -64,63 +90,116 @@ impl Predecessor {
         place(path).is_some() && place(path) == place(&self.socket)
     }
 
+    /// The descriptors of the locks of this take-over.
+    pub fn next_descriptors(&self) -> Vec<RawFd> {
+        self.next.descriptors()
+    }
+
     /// Lets `bridge`, which waits, forward in place of the other process.
     ///
     /// # Errors
     /// If the other process refuses, or a thread of this bridge has failed. The other process then continues.
-    pub fn hand_over(&self, bridge: &mut Bridge) -> Result<(), BridgeError> {
+    pub fn hand_over(&mut self, bridge: &mut Bridge, interfaces: &[&str]) -> Result<(), BridgeError> {
         let handles = bridge.handles();
-        let attempt = |lead: u64| {
-            let at = wall_ns() + lead;
-            // First, so that no frame is ignored by both.
-            handles.iter().for_each(|handle| handle.begin_at(at));
-            self.request(&format!("hand-over at {at}")).map(|_| at)
+        loop {
+            let step = self.state.next(wall_ns(), std::process::id());
+            let heard = match &step {
+                Step::Ask(HandOverRequest::End(_)) | Step::Done => return Ok(()),
+                Step::Ask(request) => {
+                    match request {
+                        // First, so that no frame is ignored by both.
+                        HandOverRequest::At(at) => handles.iter().for_each(|handle| handle.begin_at(*at)),
+                        HandOverRequest::State => pause(ASK),
+                        _ => {}
+                    }
+                    if let Some(problem) = bridge.watch().first() {
+                        return Err(self.refused(&format!("{problem}; the other process continues")));
+                    }
+                    self.ask(*request)
+                }
+                Step::Pause => {
+                    pause(ASK);
+                    continue;
+                }
+                Step::TakeLocks => Heard::Locks(self.is_alone(interfaces)),
+                Step::Release => {
+                    handles.iter().for_each(|handle| handle.release());
+                    Heard::Released
+                }
+                Step::GiveUp(reason) => return Err(self.refused(reason)),
+            };
+            self.state.heard(&step, heard);
+        }
+    }
+
+    /// Tells the other process, which forwards no more, that it shall end once [`Predecessor::leave`] is called.
+    /// Returns true if it knows.
+    pub fn end(&mut self) -> bool {
+        match self.state.next(wall_ns(), std::process::id()) {
+            Step::Ask(request) => self.ask(request) == Heard::Answer(HandOverAnswer::Ended),
+            _ => false,
+        }
+    }
+
+    /// Lets the other process end.
+    pub fn leave(&mut self) {
+        drop(self.connection.take().map(ManuallyDrop::into_inner));
+    }
+
+    /// Takes the locks of the interfaces, which are free once the other process has ended.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub fn take_locks(&mut self, interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
+        self.locks.take().map_or_else(|| lock::take_over(interfaces), Ok)
+    }
+
+    /// The locks of a process that takes over, for one that could not take those of the interfaces.
+    pub fn into_next(self) -> InterfaceLocks {
+        self.next
+    }
+
+    /// True if the other process has ended. Then this one has the locks of the interfaces.
+    fn is_alone(&mut self, interfaces: &[&str]) -> bool {
+        // The lock of a process that was killed stays with its cleanup process, and a process that starts has
+        // it until it sees that this one takes over.
+        let until = monotonic_ns() + PATIENCE;
+        while self.locks.is_none() && monotonic_ns() < until {
+            self.locks = lock::take_over(interfaces).ok();
+            pause(RETRY);
+        }
+        self.locks.is_some()
+    }
+
+    /// Sends a request, and returns what it led to.
+    fn ask(&mut self, request: HandOverRequest) -> Heard {
+        if self.connection.is_none() {
+            match UnixStream::connect(&self.socket) {
+                Ok(stream) => self.connection = Some(ManuallyDrop::new(stream)),
+                Err(error) => return Heard::Silence(error.to_string()),
+            }
+        }
+        let Some(stream) = &self.connection else { return Heard::Silence("not connected".to_owned()) };
+        let patience = Duration::from_nanos(PATIENCE);
+        let answer = match client::ask(stream, &request.to_line(), LONGEST_SHORT_ANSWER, patience) {
+            Ok(answer) => answer,
+            Err(error) => return Heard::Silence(error.to_string()),
         };
-        let [first, others @ ..] = LEADS;
-        let at = others.into_iter().fold(attempt(first), |agreed, lead| agreed.or_else(|_| attempt(lead)))?;
-        while wall_ns() < at {
-            pause(ASK);
-        }
-        if let Some(problem) = bridge.watch().first() {
-            return Err(self.refused(format!("{problem}; the other process continues")));
-        }
-        self.request("hand-over confirm")?;
-        let until = monotonic_ns() + DRAIN;
-        // If it does not answer any more, it has ended.
-        while self.request("hand-over state").is_ok_and(|state| state != "drained") && monotonic_ns() < until
-        {
-            pause(ASK);
-        }
-        handles.iter().for_each(|handle| handle.release());
-        Ok(())
-    }
-
-    /// Ends the other process, which forwards no more.
-    pub fn end(&self) {
-        // A frame that was stamped before the instant may still be on its way to the ring.
-        pause(LATE);
-        // If it does not answer, it has ended.
-        let _ = self.request("hand-over end");
-    }
-
-    /// Sends a request, and returns the answer.
-    fn request(&self, line: &str) -> Result<String, BridgeError> {
-        let system_error = BridgeError::path("--take-over", &self.socket);
-        let answer = socket::answer_to(line, &self.socket).map_err(system_error)?;
-        match answer.trim_end().split_once(' ') {
-            Some(("ok", text)) => Ok(text.to_owned()),
-            Some((_, message)) if message.starts_with("unknown command") => {
-                Err(self.refused("the running program is too old: end it, and start this one".to_owned()))
-            }
-            Some((_, message)) => Err(self.refused(message.to_owned())),
-            None => {
-                let cut = io::Error::new(io::ErrorKind::UnexpectedEof, "the answer was cut off");
-                Err(BridgeError::path("--take-over", &self.socket)(cut))
+        match client::parse(&answer).map(HandOverAnswer::parse) {
+            Ok(Some(answer)) => Heard::Answer(answer),
+            Ok(None) => Heard::Refused(format!("{request:?} has an unknown answer")),
+            Err(error) => {
+                let message = error.to_string();
+                // Programs without this version of the protocol.
+                let unknown =
+                    ["unknown command", "hand-over needs"].iter().any(|text| message.starts_with(text));
+                let old = "the running program is too old: end it, and start this one";
+                Heard::Refused(if unknown { old.to_owned() } else { message })
             }
         }
     }
 
-    fn refused(&self, message: String) -> BridgeError {
+    fn refused(&self, message: &str) -> BridgeError {
         BridgeError::Usage(format!("--take-over {}: {message}", self.socket.display()))
     }
 }
@@ -139,10 +218,9 @@ impl Earlier {
         let mut earlier = Earlier::default();
         for (flag, path) in files {
             if let Some(path) = path.filter(|path| path.is_file()) {
-                let mut other = path.as_os_str().to_owned();
-                other.push(".earlier");
+                let other = unused(path).map_err(BridgeError::path(flag, path))?;
                 std::fs::rename(path, &other).map_err(BridgeError::path(flag, path))?;
-                earlier.0.push([path.to_owned(), other.into()]);
+                earlier.0.push([path.to_owned(), other]);
             }
         }
         Ok(earlier)
@@ -164,24 +242,15 @@ impl Drop for Earlier {
     }
 }
 
-/// Takes the locks of the interfaces once the other process has ended. `meanwhile` is called several times a
-/// second, and returns false to give up.
-///
-/// # Errors
-/// If the other process has not ended after a while.
-pub fn succeed(
-    interfaces: &[&str],
-    mut meanwhile: impl FnMut() -> bool,
-) -> Result<lock::InterfaceLocks, ControlError> {
-    /// Writing a recording of hours takes seconds.
-    const PATIENCE: u64 = 30_000_000_000;
-    let until = monotonic_ns() + PATIENCE;
+/// A name beside that of a file that no other file has. An empty file has it now.
+fn unused(path: &Path) -> io::Result<PathBuf> {
+    let mut attempt = 0_u32;
     loop {
-        match lock::take(interfaces) {
-            Err(ControlError::Locked(_)) if monotonic_ns() < until && meanwhile() => {
-                pause(Duration::from_millis(50));
-            }
-            taken => return taken,
+        let mut other = path.as_os_str().to_owned();
+        other.push(format!(".earlier-{}-{attempt}", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&other) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+            opened => return opened.map(|_| other.into()),
         }
     }
 }
@@ -194,16 +263,19 @@ mod tests {
     fn an_earlier_file_stays_unless_this_process_takes_over() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.pcapng");
+        let foreign = dir.path().join("a.pcapng.earlier");
+        std::fs::write(&foreign, "foreign").unwrap();
         let names = || std::fs::read_dir(dir.path()).unwrap().count();
         std::fs::write(&path, "earlier").unwrap();
         let flags = [("--pcap", Some(path.as_path())), ("--trace", None)];
         let earlier = Earlier::rename(flags).unwrap();
         std::fs::write(&path, "new").unwrap();
         drop(earlier);
-        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("earlier".to_owned(), 1));
+        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("earlier".to_owned(), 2));
         let earlier = Earlier::rename(flags).unwrap();
         std::fs::write(&path, "new").unwrap();
         earlier.remove();
-        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("new".to_owned(), 1));
+        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("new".to_owned(), 2));
+        assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "foreign", "it has the name of old versions");
     }
 }

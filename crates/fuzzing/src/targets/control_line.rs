@@ -15,7 +15,7 @@ pub fn run(input: &[u8]) {
     let bridge = Bridge::default();
     for line in input.split(|byte| *byte == b'\n').take(LINES) {
         let before = bridge.0.lock().expect("no thread panics while it holds the lock").clone();
-        let answer = protocol::answer(line, &bridge);
+        let answer = protocol::answer(0, line, &bridge);
         assert!(answer.starts_with("ok ") || answer.starts_with("error "), "{answer}");
         assert!(answer.ends_with('\n'));
         let after = bridge.0.lock().expect("no thread panics while it holds the lock");
