@@ -205,8 +205,8 @@ fn bridge(
     }
     announce(args, &controller, &memory);
     manager.ready(&controller.describe().join("; "));
-    // The control socket has its name. The file may be in a folder of root, so it is written before privileges
-    // are dropped.
+    // The control socket has its name. The file may be in a folder of root, so it is written before
+    // privileges are dropped.
     announce_ready(args);
     settle(args, user.as_ref(), reload.file.as_ref());
     let supervision = Supervision { signals, reload, manager, hooks };

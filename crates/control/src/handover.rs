@@ -3,7 +3,8 @@
 //! The other process has opened the interfaces, too. It sends its requests on one connection to the control
 //! socket, which it closes only when it needs the bridge no more:
 //!
-//! 1. `hand-over 2 at NS` names an instant, in nanoseconds since 1970. The bridge ignores frames from then on.
+//! 1. `hand-over 2 at NS` names an instant, in nanoseconds since 1970. The bridge ignores frames from then
+//!    on.
 //! 2. `hand-over 2 confirm` comes when the other process has received frames from then on. The bridge sends
 //!    its queue.
 //! 3. `hand-over 2 state` tells whether the queue is empty. The other process sends nothing before.
@@ -24,12 +25,12 @@
 //!
 //! *Fixed*: two never forward. If no request comes for [`SILENT`], or the hand-over lasts that long after the
 //! queue was sent, the bridge cancels it and forwards everything again. If the other process ends before it
-//! is done, the bridge forwards again at once. So no frame is taken for three seconds at the longest, or six if
-//! the answer `given` is lost. Frames that arrive in this time are lost.
+//! is done, the bridge forwards again at once. So no frame is taken for three seconds at the longest, or six
+//! if the answer `given` is lost. Frames that arrive in this time are lost.
 //!
-//! *Open*: a process that is stopped while it has the link forwards nothing, as any bridge. After `given` this is the
-//! process that takes over: the other one may not forward while that lives. If the bridge and its successor
-//! are both killed, a service manager must start another one.
+//! *Open*: a process that is stopped while it has the link forwards nothing, as any bridge. After `given` this
+//! is the process that takes over: the other one may not forward while that lives. If the bridge and its
+//! successor are both killed, a service manager must start another one.
 //!
 //! [`Earlier`] and [`Successor`] are the two sides, without clocks and sockets. A test searches all their
 //! interleavings.

@@ -34,8 +34,8 @@ pub trait Service {
     const DEADLINE: Duration;
     /// True if these bytes are a complete request.
     fn is_complete(&self, bytes: &[u8]) -> bool;
-    /// The answer to these bytes of a client: a complete request, one that is too long, or one that the client
-    /// broke off.
+    /// The answer to these bytes of a client: a complete request, one that is too long, or one that the
+    /// client broke off.
     fn answer(&mut self, client: Client, bytes: &[u8]) -> Vec<u8>;
     /// True if the connection stays open for another request after an answer.
     fn keeps(&self, client: Client) -> bool {

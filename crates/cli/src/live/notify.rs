@@ -49,8 +49,8 @@ impl Manager {
         self.send(&format!("READY=1\nSTATUS={}", one_line(status)));
     }
 
-    /// Tells that another process is the service now. The manager believes the process that is the service, and
-    /// the one that it started for a reload.
+    /// Tells that another process is the service now. The manager believes the process that is the service,
+    /// and the one that it started for a reload.
     pub fn replaced_by(&self, process: u32) {
         self.send(&format!("MAINPID={process}"));
     }

@@ -182,8 +182,8 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
         None
     } else {
         let work = (socket, changes.clone());
-        // The locks of a bridge stay with its cleanup, so that no other one starts before. Those of a take-over
-        // must end before this process does.
+        // The locks of a bridge stay with its cleanup, so that no other one starts before. Those of a
+        // take-over must end before this process does.
         let next = predecessor.as_ref().map(Predecessor::next_descriptors).unwrap_or_default();
         Some(Cleanup::start(&next, move || clean_up(work)).map_err(BridgeError::Cleanup)?)
     };

@@ -38,7 +38,8 @@ pub struct Predecessor {
     next: InterfaceLocks,
     state: Successor,
     /// The connection to its control socket. Its end tells the other process that this one has ended, so only
-    /// the kernel closes it, after the last thread of this process; or this process, once the other one shall end.
+    /// the kernel closes it, after the last thread of this process; or this process, once the other one shall
+    /// end.
     connection: Option<ManuallyDrop<UnixStream>>,
     /// The locks of the interfaces, if the other process has ended too early.
     locks: Option<InterfaceLocks>,
@@ -132,8 +133,8 @@ impl Predecessor {
         }
     }
 
-    /// Tells the other process, which forwards no more, that it shall end once [`Predecessor::leave`] is called.
-    /// Returns true if it knows.
+    /// Tells the other process, which forwards no more, that it shall end once [`Predecessor::leave`] is
+    /// called. Returns true if it knows.
     pub fn end(&mut self) -> bool {
         match self.state.next(wall_ns(), std::process::id()) {
             Step::Ask(request) => self.ask(request) == Heard::Answer(HandOverAnswer::Ended),
