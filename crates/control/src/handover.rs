@@ -7,7 +7,7 @@
 //!    on.
 //! 2. `hand-over 2 confirm` comes when the other process has received frames from then on. The bridge sends
 //!    its queue.
-//! 3. `hand-over 2 state` tells whether the queue is empty. The other process sends nothing before.
+//! 3. `hand-over 2 state` tells whether the queue is empty. The other process sends no frame before.
 //! 4. `hand-over 2 commit` gives the link away. The other process sends from the answer on.
 //! 5. `hand-over 2 end PROCESS` ends the bridge, once the connection is closed.
 //!
@@ -28,8 +28,8 @@
 //! is done, the bridge forwards again at once. So no frame is taken for three seconds at the longest, or six
 //! if the answer `given` is lost. Frames that arrive in this time are lost.
 //!
-//! *Open*: a process that is stopped while it has the link forwards nothing, as any bridge. After `given` this
-//! is the process that takes over: the other one may not forward while that lives. If the bridge and its
+//! *Open*: a process that is stopped while it has the link forwards no frame, as any bridge. After `given`
+//! this is the process that takes over: the other one may not forward while it lives. If the bridge and its
 //! successor are both killed, a service manager must start another one.
 //!
 //! [`Earlier`] and [`Successor`] are the two sides, without clocks and sockets. A test searches all their

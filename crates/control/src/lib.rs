@@ -12,8 +12,8 @@
 //! - [`handover`]: hands a running bridge over to another process.
 //!
 //! Parsers are functions without input or output, so that they can be fuzzed: [`protocol::Command::parse`],
-//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`], and both sides of [`handover`]. This
-//! crate has no command line and no terminal.
+//! [`settings::parse`], [`http::respond`], [`leftovers::Changed::parse`], and both sides of [`handover`].
+//! This crate has no command line and no terminal.
 
 #![forbid(unsafe_code)]
 

@@ -86,8 +86,8 @@ pub fn listen(path: &Path) -> Result<(UnixListener, Claim), BridgeError> {
     Ok((listener, Claim::pending(place.clone(), place, path.to_owned())))
 }
 
-/// Opens a listening socket beside that of a running bridge, with a name that no file has. It gets the name
-/// `path` later.
+/// Opens a listening socket in the folder of `path`, where a running bridge listens, with a name that no file
+/// has. It gets the name `path` later.
 ///
 /// # Errors
 /// If the system refuses it.

@@ -243,7 +243,7 @@ impl Drop for Earlier {
     }
 }
 
-/// A name beside that of a file that no other file has. An empty file has it now.
+/// A name derived from a path, which no other file has. An empty file has it now.
 fn unused(path: &Path) -> io::Result<PathBuf> {
     let mut attempt = 0_u32;
     loop {

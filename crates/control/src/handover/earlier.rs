@@ -4,7 +4,7 @@ use super::messages::{HandOverAnswer, HandOverRequest};
 use crate::error::ControlError;
 
 /// Longest time between two requests before [`HandOverAnswer::Given`], and longest time before it in which
-/// this side sends nothing, in nanoseconds.
+/// this side sends no frame, in nanoseconds.
 pub const SILENT: u64 = 3_000_000_000;
 /// Time limit for sending the queue, in nanoseconds. Frames that are left then are not sent.
 pub const DRAIN: u64 = 30_000_000_000;
@@ -152,7 +152,7 @@ impl Earlier {
         }
     }
 
-    /// True if the hand-over is that of this connection, which must then stay open.
+    /// True if the hand-over belongs to this connection, which must then stay open.
     pub fn is_with(&self, client: Client) -> bool {
         self.session.as_ref().is_some_and(|session| session.client == client)
     }

@@ -15,7 +15,7 @@ pub enum HandOverRequest {
     Confirm,
     /// Tell how far the hand-over is.
     State,
-    /// Send nothing from now on, unless this process ends.
+    /// Send no frame from now on, unless the process that asks ends.
     Commit,
     /// The process with this number needs the other one no more.
     End(u32),

@@ -6,8 +6,6 @@
 //! the machines. Any of their actions may come before or after any other one. Time passes in seconds, at
 //! whose ends the processes that run do what they can.
 
-use std::collections::HashSet;
-
 use super::earlier::{Earlier, Moment, SILENT, Share};
 use super::messages::{HandOverAnswer, HandOverRequest};
 use super::successor::{Heard, PATIENCE, Step, Successor};
@@ -245,7 +243,7 @@ impl World {
             }
             Step::Done | Step::Pause => return false,
         };
-        // An end that was not answered is repeated by nothing: the connection stays open.
+        // The connection stays open until the earlier process has answered that it ends.
         let open = matches!((&step, &heard), (Step::Ask(HandOverRequest::End(_)), Heard::Silence(_)))
             && self.earlier.0 != Life::Dead;
         self.successor.1.heard(&step, heard);
@@ -338,12 +336,13 @@ fn kill(life: &mut Life) -> bool {
 }
 
 #[test]
+#[expect(clippy::disallowed_types, reason = "the set is asked for members only, and its order is not read")]
 fn two_never_forward_and_none_only_for_a_limited_time() {
     // A million states with three faults, and many more with four.
     let long = std::env::var_os("GIVEWAY_LONG").is_some();
     let first = if long { World::new(3, 8) } else { World::new(2, 7) };
     // Each state with the event that led to it, and the state before.
-    let mut seen = HashSet::from([first.clone()]);
+    let mut seen = std::collections::HashSet::from([first.clone()]);
     let mut states = vec![(first, None)];
     let mut taken_over = 0;
     let mut at = 0;
