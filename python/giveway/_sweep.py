@@ -218,15 +218,19 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
     return Sweep(folder)
 
 
-def query(folder: str | os.PathLike[str], sql: str) -> duckdb.DuckDBPyRelation:
+def query(
+    folder: str | os.PathLike[str], sql: str, *, out: str | os.PathLike[str] | None = None
+) -> duckdb.DuckDBPyRelation:
     """The result of a query in SQL over the data set of a sweep, by DuckDB.
 
     The tables are ``trials``, and ``failed`` if trials failed. The result prints as a table, and has ``.df()``,
-    ``.pl()``, ``.arrow()``, ``.write_csv(path)`` and ``.write_parquet(path)``.
+    ``.pl()`` and ``.arrow()``. A query may come from another person, so it can neither read nor write other files,
+    and opens no connection. ``.write_csv(path)`` and ``.write_parquet(path)`` write the file ``out`` only.
 
     Args:
         folder: The folder of a sweep.
         sql: A query, such as ``"select link_0_rate_bps, avg(fct_p95_s) from trials group by all"``.
+        out: The file to which the result may be written.
 
     Raises:
         MissingExtra: DuckDB is not installed.
@@ -235,16 +239,26 @@ def query(folder: str | os.PathLike[str], sql: str) -> duckdb.DuckDBPyRelation:
     duckdb = need("duckdb", "a query")
     _giveway.sweep_facts(os.fspath(folder))
     connection = duckdb.connect()
+    allowed = [] if out is None else [os.path.abspath(out)]
     for table in ("trials", "failed"):
-        files = sorted(str(path) for path in (Path(folder) / table).glob("*.parquet"))
+        files = sorted(str(path) for path in (Path(folder).absolute() / table).glob("*.parquet"))
+        allowed += files
         if files:
-            # A name in quotes of SQL doubles the quotes in it.
-            listed = ", ".join("'" + path.replace("'", "''") + "'" for path in files)
-            connection.execute(f"create view {table} as select * from read_parquet([{listed}], union_by_name=true)")
+            parts = _listed(files)
+            connection.execute(f"create view {table} as select * from read_parquet({parts}, union_by_name=true)")
+    connection.execute(f"set allowed_paths = {_listed(allowed)}")
+    connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
     try:
         return connection.sql(sql)
     except duckdb.Error as error:
         raise GivewayError(f"the query is wrong: {error}") from error
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """A list of texts in SQL."""
+    # A name in quotes of SQL doubles the quotes in it.
+    return "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in paths) + "]"
 
 
 def print_query(words: Sequence[str]) -> int:
@@ -264,11 +278,11 @@ def print_query(words: Sequence[str]) -> int:
     parser.add_argument("--csv", action="store_true", help="print CSV instead of a table")
     asked = parser.parse_args(list(words))
     try:
-        found = query(asked.folder, asked.sql)
+        found = query(asked.folder, asked.sql, out=asked.out)
         if asked.out is not None and asked.out.endswith(".parquet"):
-            found.write_parquet(asked.out)
+            found.write_parquet(os.path.abspath(asked.out))
         elif asked.out is not None:
-            found.write_csv(asked.out)
+            found.write_csv(os.path.abspath(asked.out))
         elif asked.csv:
             print(",".join(found.columns))
             for row in found.fetchall():

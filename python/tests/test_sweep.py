@@ -75,6 +75,26 @@ def test_a_query_in_sql(done, python):
     assert "the query is wrong" in wrong.stderr
 
 
+def test_a_query_reads_and_writes_no_other_file(done, python, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("secret\n1\n")
+    for sql in [
+        f"select * from read_text('{other}')",
+        f"select * from '{other}'",
+        f"copy (select 1) to '{tmp_path / 'new.csv'}'",
+        f"attach '{tmp_path / 'new.db'}'",
+        "set enable_external_access = true",
+    ]:
+        with pytest.raises(giveway.GivewayError, match="the query is wrong"):
+            done.query(sql)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]
+    for name in ["out.csv", "out.parquet"]:
+        words = ["query", str(done.folder), "select count(*) as n from trials", "--out", str(tmp_path / name)]
+        written = python("-m", "giveway", *words)
+        assert written.returncode == 0, written.stderr
+    assert (tmp_path / "out.csv").read_text() == "n\n24\n"
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [

@@ -10,7 +10,8 @@ use crate::error::CliError;
 /// Prints the result of a query in SQL over the data set of a sweep.
 ///
 /// The tables are trials and failed; a query such as `describe trials` lists their columns. DuckDB answers
-/// it, so this command needs the Python package with it: pip install "giveway[duckdb]".
+/// it, so this command needs the Python package with it: pip install "giveway[duckdb]". A query reads and
+/// writes no other files.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
