@@ -21,6 +21,7 @@ struct Allowed {
 /// All crates, the innermost first.
 const ALLOWED: &[Allowed] = &[
     Allowed { name: "counting", uses: &[], tests_use: &[] },
+    Allowed { name: "files", uses: &[], tests_use: &[] },
     Allowed { name: "qdisc", uses: &[], tests_use: &[] },
     Allowed { name: "spec", uses: &["qdisc"], tests_use: &[] },
     Allowed { name: "disciplines", uses: &["qdisc", "spec"], tests_use: &["theory", "counting"] },
@@ -33,11 +34,11 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed { name: "senders", uses: &[], tests_use: &[] },
-    Allowed { name: "capture", uses: &["qdisc"], tests_use: &[] },
+    Allowed { name: "capture", uses: &["files", "qdisc"], tests_use: &[] },
     Allowed { name: "watch", uses: &["qdisc", "capture", "wire"], tests_use: &[] },
     Allowed { name: "wire", uses: &["qdisc"], tests_use: &["capture", "counting"] },
     Allowed { name: "reserve", uses: &["qdisc"], tests_use: &[] },
-    Allowed { name: "links", uses: &["qdisc"], tests_use: &[] },
+    Allowed { name: "links", uses: &["files", "qdisc"], tests_use: &[] },
     Allowed { name: "workload", uses: &["qdisc", "capture"], tests_use: &["counting"] },
     Allowed { name: "theory", uses: &[], tests_use: &[] },
     Allowed {
@@ -48,25 +49,36 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "switch", uses: &["qdisc", "spec", "capture"], tests_use: &["theory", "counting"] },
     Allowed {
         name: "live",
-        uses: &["qdisc", "links", "capture", "wire", "watch", "reserve"],
+        uses: &["files", "qdisc", "links", "capture", "wire", "watch", "reserve"],
         tests_use: &["disciplines"],
     },
     Allowed {
         name: "control",
-        uses: &["qdisc", "links", "disciplines", "live", "watch", "wire", "replay", "reserve", "scenario"],
+        uses: &[
+            "files",
+            "qdisc",
+            "links",
+            "disciplines",
+            "live",
+            "watch",
+            "wire",
+            "replay",
+            "reserve",
+            "scenario",
+        ],
         tests_use: &[],
     },
     Allowed { name: "measure", uses: &["qdisc", "theory"], tests_use: &[] },
     Allowed { name: "document", uses: &["measure"], tests_use: &[] },
-    Allowed { name: "record", uses: &["qdisc", "theory", "measure", "document"], tests_use: &[] },
+    Allowed { name: "record", uses: &["files", "qdisc", "theory", "measure", "document"], tests_use: &[] },
     Allowed {
         name: "scenario",
-        uses: &["qdisc", "links", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
+        uses: &["files", "qdisc", "links", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
         tests_use: &["measure"],
     },
     Allowed {
         name: "testbed",
-        uses: &["qdisc", "capture", "kernel", "sim", "scenario", "measure"],
+        uses: &["files", "qdisc", "capture", "kernel", "sim", "scenario", "measure"],
         tests_use: &[],
     },
     Allowed {
@@ -83,6 +95,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed {
         name: "bridge",
         uses: &[
+            "files",
             "qdisc",
             "capture",
             "control",
@@ -100,6 +113,7 @@ const ALLOWED: &[Allowed] = &[
     Allowed {
         name: "runner",
         uses: &[
+            "files",
             "qdisc",
             "disciplines",
             "kernel-plan",
@@ -142,12 +156,13 @@ const ALLOWED: &[Allowed] = &[
     Allowed { name: "wasm", uses: &["qdisc"], tests_use: &[] },
     Allowed {
         name: "judge",
-        uses: &["qdisc", "sim", "scenario", "measure", "observe", "runner", "evaluate", "wasm"],
+        uses: &["files", "qdisc", "sim", "scenario", "measure", "observe", "runner", "evaluate", "wasm"],
         tests_use: &[],
     },
     Allowed {
         name: "cli",
         uses: &[
+            "files",
             "sweep",
             "evaluate",
             "judge",

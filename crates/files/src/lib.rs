@@ -1,0 +1,17 @@
+//! Files and folders that others may have prepared: input files that are not files, and links that lead
+//! elsewhere.
+//!
+//! ```text
+//! input.rs   input files: a pipe, a socket or a device in their place is an error, and is not waited for
+//! dir.rs     a folder by its descriptor: no component of a path in it is a link
+//! walk.rs    the way to a folder: links of other users are not followed by root
+//! ```
+
+#[cfg(unix)]
+mod dir;
+pub mod input;
+#[cfg(unix)]
+mod walk;
+
+#[cfg(unix)]
+pub use dir::{Dir, Kind, is_link};
