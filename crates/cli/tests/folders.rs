@@ -528,3 +528,39 @@ fn the_version_has_a_digest_of_the_sources() {
     let manifest = fs::read_to_string(folder.path().join("kept/manifest.json")).unwrap();
     assert!(manifest.contains(&format!("\"giveway\": \"{version}, sources {digest}\"")), "{manifest}");
 }
+
+/// A run folder of another person may have links to folders with the names of its trials.
+#[test]
+fn a_crafted_folder_leads_nowhere_else() {
+    let folder = folder();
+    let path = folder.path();
+    let run = ["run", "home.toml", "--quiet", "--out", "kept"];
+    succeeds(path, &run);
+    let trials = path.join("kept/trials");
+    let of_one = fs::read_dir(&trials).unwrap().next().unwrap().unwrap().path();
+    let theirs = path.join("theirs");
+    for (link, to) in [(&of_one, theirs.clone()), (&trials, theirs.join("trials"))] {
+        let _ = fs::remove_dir_all(&theirs);
+        fs::create_dir(&theirs).unwrap();
+        // The folder of the links has a trial of the same name, with files that do not belong to it.
+        if link == &trials {
+            fs::create_dir_all(to.join(of_one.file_name().unwrap()).join("seed-1")).unwrap();
+            fs::write(to.join(of_one.file_name().unwrap()).join("seed-1/summary.json"), "theirs").unwrap();
+        } else {
+            fs::create_dir(to.join("seed-1")).unwrap();
+            fs::write(to.join("seed-1/summary.json"), "theirs").unwrap();
+        }
+        let before = files(&theirs);
+        fs::rename(link, path.join("kept/moved")).unwrap();
+        std::os::unix::fs::symlink(&to, link).unwrap();
+        for more in [&[][..], &["--force"]] {
+            let (code, errors) = ran(path, &[&run[..], more].concat());
+            assert!(code != 0 && errors.contains("is a link"), "{code}: {errors}");
+            assert!(files(&theirs) == before, "{errors}");
+        }
+        fs::remove_file(link).unwrap();
+        fs::rename(path.join("kept/moved"), link).unwrap();
+    }
+    // The sound folder is used again.
+    succeeds(path, &run);
+}

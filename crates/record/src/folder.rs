@@ -31,6 +31,9 @@
 //! One process writes a folder at a time, and has its lock from [`RunFolder::open`] until the [`RunFolder`]
 //! is dropped (`folder/lock.rs`). Threads of that process may write different trials at the same time.
 //!
+//! No component of a path inside a folder may be a link, because a folder may come from another person, and a
+//! link in it could lead anywhere. Entries are found by the descriptor of the folder (`giveway_files::Dir`).
+//!
 //! Every file of a folder is checked before it is used (`seal.rs`). The summary of a trial has the length and
 //! the SHA-256 of each table; the manifest has those of the files at the top and the SHA-256 of each summary;
 //! summaries and the manifest have that of their own content. Parquet's checksums of pages are not enough:

@@ -12,6 +12,7 @@ use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use giveway_files::Dir;
 use giveway_measure::{Discipline, Layout, Record, Summary, Trial, unnamed};
 use parquet::errors::ParquetError;
 
@@ -113,16 +114,15 @@ pub fn metrics(runs: &[(Trial, Summary)]) -> Result<Frame, FrameError> {
 ///
 /// # Errors
 /// If there is no such table, or its file cannot be read.
-pub(crate) fn of_folder(name: &str, folder: &Path) -> Result<Frame, FrameError> {
+pub(crate) fn of_folder(name: &str, folder: &Dir) -> Result<Frame, FrameError> {
     let Some(table) = tables::TABLES.into_iter().find(|table| stem(table.file) == name) else {
         return Err(unknown(name));
     };
-    let path = folder.join(table.file);
-    if !path.exists() {
+    if matches!(folder.kind(table.file), Ok(None)) {
         return Err(FrameError::Off { name: name.to_owned(), key: name.to_owned() });
     }
-    let read = columns::read(&path).and_then(|batches| Frame::new(batches).map_err(ParquetError::from));
-    let folder = folder.to_owned();
+    let read = || Ok(Frame::new(columns::read_from(folder.file(table.file)?)?)?);
+    let (read, folder) = (read(), folder.path().to_owned());
     read.map_err(|source| FrameError::File { name: name.to_owned(), folder, source })
 }
 

@@ -82,6 +82,6 @@ impl Opened {
     /// # Errors
     /// If there is no such table, or its file cannot be read.
     pub fn frame(&self, name: &str) -> Result<Frame, FrameError> {
-        frames::of_folder(name, self.folder.path())
+        frames::of_folder(name, self.folder.dir())
     }
 }

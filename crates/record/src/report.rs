@@ -76,7 +76,7 @@ impl Report {
 /// # Errors
 /// If the table cannot be read.
 pub fn delays(folder: &RunFolder, trial: &Trial) -> Result<Vec<DelayRow>, ReportError> {
-    read::delays_over_time(&folder.trial_path(trial))
+    read::delays_over_time(folder.dir(), &folder.inside(trial))
 }
 
 /// Writes a page atomically: the file is complete or unchanged.

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use giveway_files::Dir;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -57,7 +58,10 @@ impl Digest {
     /// # Errors
     /// If the file cannot be read.
     pub fn of_file(path: &Path) -> io::Result<Digest> {
-        let mut file = File::open(path)?;
+        Digest::of_open(File::open(path)?)
+    }
+
+    fn of_open(mut file: File) -> io::Result<Digest> {
         let mut sink = Hashing::new(io::sink());
         // Larger than the default of `io::copy`: hashing is faster than a system call per 8 KiB.
         let mut buffer = vec![0; 1 << 17];
@@ -74,13 +78,15 @@ impl Digest {
         Digest { bytes: bytes.len() as u64, sha256: hex(Sha256::digest(bytes)) }
     }
 
-    /// Checks that a file matches this digest.
-    pub(crate) fn check(&self, path: &Path) -> Result<(), Damage> {
-        let length = path.metadata().map_err(|error| Damage::unreadable(path, &error))?.len();
+    /// Checks that a file in a folder matches this digest.
+    pub(crate) fn check(&self, dir: &Dir, inside: &Path) -> Result<(), Damage> {
+        let path = &dir.path().join(inside);
+        let file = dir.file(inside).map_err(|error| Damage::unreadable(path, &error))?;
+        let length = file.metadata().map_err(|error| Damage::unreadable(path, &error))?.len();
         if length != self.bytes {
             return Err(Damage::new(path, format!("it has {length} bytes, and {} were written", self.bytes)));
         }
-        let found = Digest::of_file(path).map_err(|error| Damage::unreadable(path, &error))?;
+        let found = Digest::of_open(file).map_err(|error| Damage::unreadable(path, &error))?;
         match found == *self {
             true => Ok(()),
             false => Err(Damage::new(path, "its SHA-256 does not match")),

@@ -192,7 +192,7 @@ fn a_complete_run_has_all_files() {
     let dir = tempfile::tempdir().unwrap();
     let folder = create(dir.path());
     let (runs, ran) = run_all(&folder);
-    assert_eq!(ran, 4);
+    assert_eq!(ran, 2, "two were written before");
     let total = folder.finish(&runs).unwrap();
     assert_eq!(total, Table::new(&runs).fingerprint);
 
@@ -415,6 +415,68 @@ fn links_are_not_followed_into_other_places() {
 }
 
 /// A run was killed right after it created the folder. The next run uses the folder without a message.
+/// A folder may come from another person, with links to folders that have the names of trials.
+#[test]
+#[cfg(unix)]
+fn no_part_of_a_folder_may_be_a_link() {
+    use std::os::unix::fs::symlink;
+    let top = tempfile::tempdir().unwrap();
+    let (own, other) = (top.path().join("own"), top.path().join("other"));
+    let open = |existing| RunFolder::open(&own, SCENARIO, manifest("0.1.0"), existing);
+    let refused = |why: &str| {
+        for existing in [Existing::Keep, Existing::Replace(&|_| ())] {
+            let error = open(existing).unwrap_err();
+            assert!(error.is_refusal(), "{error}");
+            assert!(error.to_string().contains(&format!("{why} is a link")), "{error}");
+        }
+    };
+    let discipline = {
+        let (runs, _) = run_all(&create(&own));
+        create(&own).finish(&runs).unwrap();
+        fs::read_dir(own.join("trials")).unwrap().next().unwrap().unwrap().file_name()
+    };
+    // The runs of another person, with the names of ours.
+    fs::rename(own.join("trials"), &other).unwrap();
+    fs::write(other.join(&discipline).join("seed-1/notes.txt"), "theirs").unwrap();
+    let before = files(&other);
+    symlink(&other, own.join("trials")).unwrap();
+    refused("trials");
+    assert!(page(&own).unwrap_err().contains("is a link, which is not followed"), "on reading, too");
+    // One level below.
+    fs::remove_file(own.join("trials")).unwrap();
+    fs::create_dir(own.join("trials")).unwrap();
+    symlink(other.join(&discipline), own.join("trials").join(&discipline)).unwrap();
+    let folder = open(Existing::Keep).unwrap();
+    let written = plan().iter().map(|trial| folder.write(trial, &record(trial.seed))).collect::<Vec<_>>();
+    let cause =
+        |error: &FolderError| std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    let errors: Vec<String> = written.iter().filter_map(|one| one.as_ref().err()).map(cause).collect();
+    assert!(errors.len() == 2 && errors.iter().all(|error| error.contains("is a link, which")), "{errors:?}");
+    drop(folder);
+    // A trial itself runs again, in place of the link.
+    fs::remove_file(own.join("trials").join(&discipline)).unwrap();
+    fs::create_dir(own.join("trials").join(&discipline)).unwrap();
+    symlink(other.join(&discipline).join("seed-1"), own.join("trials").join(&discipline).join("seed-1"))
+        .unwrap();
+    let folder = open(Existing::Keep).unwrap();
+    let (runs, ran) = run_all(&folder);
+    assert_eq!(ran, 4);
+    folder.finish(&runs).unwrap();
+    page(&own).unwrap();
+    assert!(files(&other) == before, "nothing of theirs has changed");
+    // A manifest that names a folder outside.
+    let text = fs::read_to_string(own.join("manifest.json")).unwrap();
+    let inside = format!("trials/{}/seed-1", discipline.to_string_lossy());
+    let text = text.replacen(&inside, &format!("../other/{}/seed-1", discipline.to_string_lossy()), 1);
+    let end = text.find(",\n  \"sha256\": \"").unwrap();
+    let digest = <sha2::Sha256 as sha2::Digest>::digest(&text.as_bytes()[..end]);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    fs::write(own.join("manifest.json"), format!("{},\n  \"sha256\": \"{hex}\"\n}}\n", &text[..end]))
+        .unwrap();
+    let error = page(&own).unwrap_err();
+    assert!(error.contains("is not a path inside the folder"), "{error}");
+}
+
 #[test]
 fn remains_of_a_run_without_a_manifest_are_reused() {
     let dir = tempfile::tempdir().unwrap();
@@ -545,7 +607,11 @@ fn exchanged_trials_run_again() {
 
 /// The page of a folder, or the error.
 fn page(dir: &Path) -> Result<String, String> {
-    Report::read(&[dir]).and_then(|report| report.html()).map_err(|error| error.to_string())
+    let page = Report::read(&[dir]).and_then(|report| report.html());
+    page.map_err(|error| match std::error::Error::source(&error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    })
 }
 
 /// One bit of one file is flipped, for bits in all parts of each file of a small folder. No report is made of

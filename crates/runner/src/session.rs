@@ -502,10 +502,8 @@ fn keep(
     if runs.is_empty() {
         return Ok(None);
     }
-    let place = folder.path().join(giveway_record::REPORT);
     let page = Report::of(&folder).and_then(|report| report.html())?;
-    report::write(&place, &page)?;
-    Ok(Some(place))
+    Ok(Some(folder.write_report(&page)?))
 }
 
 /// The name of a scenario: the name of its file without the extension.

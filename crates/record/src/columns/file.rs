@@ -1,6 +1,7 @@
 //! Parquet files: writing, and merging those of several trials.
 
 use std::fs::File;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,23 +25,32 @@ const GROUP_ROWS: usize = 1 << 17;
 
 /// Writes a table and syncs it to the disk.
 pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<Digest, ParquetError> {
-    let mut writer = writer(path, rows)?;
+    write_to(File::create(path)?, rows)
+}
+
+/// Writes a table to an empty file, and syncs it to the disk.
+pub(crate) fn write_to(file: File, rows: &RecordBatch) -> Result<Digest, ParquetError> {
+    let mut writer = writer(file, rows)?;
     writer.write(rows)?;
     close(writer)
 }
 
-/// Writes the tables of several trials into one, in this order, with the discipline and the seed as the first
+/// Writes the tables of several trials into one empty file, in this order, with the discipline and the seed as the first
 /// columns. It needs memory for one row group.
 pub(crate) fn merge<'a>(
-    path: &Path,
-    parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,
+    file: File,
+    parts: impl IntoIterator<Item = (&'a Trial, io::Result<File>)>,
 ) -> Result<Digest, ParquetError> {
-    without_panics(|| merge_parts(path, parts))
+    without_panics(|| merge_parts(file, parts))
 }
 
 /// Reads a whole table. A table without rows is one batch.
 pub(crate) fn read(path: &Path) -> Result<Vec<RecordBatch>, ParquetError> {
-    let file = File::open(path).map_err(|e| ParquetError::General(format!("{}: {e}", path.display())))?;
+    read_from(File::open(path).map_err(|e| ParquetError::General(format!("{}: {e}", path.display())))?)
+}
+
+/// Reads a whole table from a file.
+pub(crate) fn read_from(file: File) -> Result<Vec<RecordBatch>, ParquetError> {
     without_panics(|| {
         let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(GROUP_ROWS);
         let empty = RecordBatch::new_empty(reader.schema().clone());
@@ -68,21 +78,23 @@ pub(crate) fn named<'a>(
 }
 
 fn merge_parts<'a>(
-    path: &Path,
-    parts: impl IntoIterator<Item = (&'a Trial, std::path::PathBuf)>,
+    file: File,
+    parts: impl IntoIterator<Item = (&'a Trial, io::Result<File>)>,
 ) -> Result<Digest, ParquetError> {
+    let mut file = Some(file);
     let mut merged: Option<ArrowWriter<Hashing<File>>> = None;
     for (trial, part) in parts {
-        let file =
-            File::open(&part).map_err(|e| ParquetError::General(format!("{}: {e}", part.display())))?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(part?)?;
         // A table without rows has no batches, but its columns still count.
         let empty = RecordBatch::new_empty(reader.schema().clone());
         for rows in std::iter::once(Ok(empty)).chain(reader.build()?) {
             let rows = with_trial(trial, &rows?)?;
             let writer = match &mut merged {
                 Some(writer) => writer,
-                None => merged.insert(writer(path, &rows)?),
+                None => {
+                    let file = file.take().expect("there is one writer");
+                    merged.insert(writer(file, &rows)?)
+                }
             };
             writer.write(&rows)?;
         }
@@ -102,13 +114,13 @@ pub(crate) fn with_trial(trial: &Trial, rows: &RecordBatch) -> Result<RecordBatc
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-fn writer(path: &Path, rows: &RecordBatch) -> Result<ArrowWriter<Hashing<File>>, ParquetError> {
+fn writer(file: File, rows: &RecordBatch) -> Result<ArrowWriter<Hashing<File>>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by(concat!("giveway ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .build();
-    ArrowWriter::try_new(Hashing::new(File::create(path)?), rows.schema(), Some(properties))
+    ArrowWriter::try_new(Hashing::new(file), rows.schema(), Some(properties))
 }
 
 fn close(writer: ArrowWriter<Hashing<File>>) -> Result<Digest, ParquetError> {

@@ -1,11 +1,18 @@
 //! Atomic replacement of files and folders.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use giveway_files::{Dir, Kind};
+
 use super::error::FolderError;
 use crate::seal::Digest;
+
+/// Access rights of new files, less those that umask(2) removes.
+pub(crate) const RIGHTS: u32 = 0o666;
+/// Access rights of new folders, less those that umask(2) removes.
+pub(crate) const FOLDER_RIGHTS: u32 = 0o777;
 
 /// A file that is written beside its place and then renamed. The previous file stays until then, and a crash
 /// leaves at most the hidden file `.NAME.tmp`, which the next attempt reuses.
@@ -14,7 +21,10 @@ use crate::seal::Digest;
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
+    dir: Dir,
+    /// The hidden name and the final one, in the folder.
     beside: PathBuf,
+    name: PathBuf,
     place: PathBuf,
     kept: bool,
 }
@@ -25,13 +35,19 @@ impl NewFile {
     /// # Errors
     /// If the file cannot be created, if the place is not a file, or if another process is writing it.
     pub fn begin(place: &Path) -> io::Result<NewFile> {
-        let not_a_file = fs::metadata(place).is_ok_and(|there| !there.is_file());
-        if not_a_file || place.file_name().is_none() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is not a file"));
+        let name = place.file_name().ok_or_else(no_file)?;
+        NewFile::begin_in(&Dir::open(place.parent().unwrap_or(Path::new("")))?, Path::new(name))
+    }
+
+    /// Opens the file beside the one of this name in a folder.
+    pub(crate) fn begin_in(dir: &Dir, name: &Path) -> io::Result<NewFile> {
+        // A link is replaced, and what it leads to stays.
+        if !matches!(dir.kind(name)?, None | Some(Kind::File | Kind::Link)) {
+            return Err(no_file());
         }
-        let beside = beside(place, "tmp");
+        let beside = beside(name, "tmp");
         loop {
-            let file = File::options().write(true).create(true).truncate(false).open(&beside)?;
+            let file = dir.write(&beside, RIGHTS)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -41,8 +57,9 @@ impl NewFile {
             }
             // The previous owner of the lock may have renamed the file after it was opened here. Then the
             // loop opens a new one.
-            if is_at(&file, &beside) {
-                let new = NewFile { file, beside, place: place.to_owned(), kept: false };
+            if dir.holds(&beside, &file)? {
+                let (dir, name, place) = (dir.clone(), name.to_owned(), dir.path().join(name));
+                let new = NewFile { file, dir, beside, name, place, kept: false };
                 new.clear()?;
                 return Ok(new);
             }
@@ -74,39 +91,40 @@ impl NewFile {
     /// The error of the system; then the previous file is still in place.
     pub fn keep(mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        fs::rename(&self.beside, &self.place)?;
+        self.dir.rename(&self.beside, &self.name)?;
         self.kept = true;
-        sync_parent(&self.place)
+        self.dir.sync()
     }
 }
 
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.kept {
-            // The file may be absent.
-            let _ = fs::remove_file(&self.beside);
+            // The next attempt reuses a file that cannot be removed now.
+            let _ = self.dir.remove_file(&self.beside);
         }
     }
 }
 
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |data: &fs::Metadata| (data.dev(), data.ino());
-    matches!((file.metadata(), fs::metadata(path)), (Ok(a), Ok(b)) if identity(&a) == identity(&b))
-}
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> bool {
-    path.exists()
+fn no_file() -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is not a file")
 }
 
 /// Replaces a file, atomically.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<Digest, FolderError> {
-    let written = NewFile::begin(path).and_then(|new| {
-        new.file().write_all(content)?;
-        new.keep()
-    });
-    written.map_err(|source| write_error(path, source))?;
+    put(NewFile::begin(path), content).map_err(|source| write_error(path, source))
+}
+
+/// Replaces a file in a folder, atomically.
+pub(crate) fn replace_in(dir: &Dir, name: &str, content: &[u8]) -> Result<Digest, FolderError> {
+    let written = put(NewFile::begin_in(dir, Path::new(name)), content);
+    written.map_err(|source| write_error(&dir.path().join(name), source))
+}
+
+fn put(new: io::Result<NewFile>, content: &[u8]) -> io::Result<Digest> {
+    let new = new?;
+    new.file().write_all(content)?;
+    new.keep()?;
     Ok(Digest::of_bytes(content))
 }
 
@@ -118,61 +136,29 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// Renames a finished folder to its place. An outdated folder is moved away first, because a rename does not
 /// replace a folder with files in it.
-pub(crate) fn exchange(from: &Path, to: &Path) -> Result<(), FolderError> {
+pub(crate) fn exchange(dir: &Dir, from: &Path, to: &Path) -> Result<(), FolderError> {
     let outdated = beside(to, "old");
-    remove_dir(&outdated)?;
-    match fs::rename(to, &outdated) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(write_error(to, source)),
-        _ => {}
-    }
-    fs::rename(from, to).map_err(|source| write_error(to, source))?;
-    remove_dir(&outdated)?;
-    sync_parent(to).map_err(|source| write_error(to, source))
+    let exchange = || {
+        dir.remove_all(&outdated)?;
+        match dir.rename(to, &outdated) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        dir.rename(from, to)?;
+        dir.remove_all(&outdated)?;
+        dir.enter(to.parent().unwrap_or(Path::new("")))?.sync()
+    };
+    exchange().map_err(|source| write_error(&dir.path().join(to), source))
 }
 
 /// Writes a file in a folder that is not visible yet, and syncs it to the disk.
-pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+pub(crate) fn write_file(dir: &Dir, name: &str, content: &[u8]) -> Result<(), FolderError> {
     let write = || {
-        let mut file = File::create(path)?;
+        let mut file = dir.new_file(name, RIGHTS)?;
         file.write_all(content)?;
         file.sync_all()
     };
-    write().map_err(|source| write_error(path, source))
-}
-
-pub(crate) fn make_dir(path: &Path) -> Result<(), FolderError> {
-    fs::create_dir_all(path).map_err(|source| write_error(path, source))
-}
-
-/// Removes a folder with its content, if it exists.
-pub(crate) fn remove_dir(path: &Path) -> Result<(), FolderError> {
-    match fs::remove_dir_all(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(write_error(path, source)),
-        _ => Ok(()),
-    }
-}
-
-/// Removes a file, if it exists.
-pub(crate) fn remove_file(path: &Path) -> Result<(), FolderError> {
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(write_error(path, source)),
-        _ => Ok(()),
-    }
-}
-
-/// Makes a rename durable: syncs the folder of a path.
-fn sync_parent(path: &Path) -> io::Result<()> {
-    sync_dir(path.parent().unwrap_or(Path::new("")))
-}
-
-/// Syncs the entries of a folder to the disk. Only Unix can open a folder for that.
-pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        // A bare file name is in the current folder.
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        File::open(path).and_then(|dir| dir.sync_all())?;
-    }
-    Ok(())
+    write().map_err(|source| write_error(&dir.path().join(name), source))
 }
 
 pub(crate) fn write_error(path: &Path, source: io::Error) -> FolderError {
@@ -181,16 +167,23 @@ pub(crate) fn write_error(path: &Path, source: io::Error) -> FolderError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
-    /// A device that is always full.
+    /// The hidden file of another process may be a link that leads anywhere.
     #[test]
-    #[cfg(target_os = "linux")]
-    fn an_error_of_a_full_disk_names_the_path() {
-        let error = write_file(Path::new("/dev/full"), b"x").unwrap_err();
-        assert_eq!(error.to_string(), "cannot write /dev/full");
-        let source = std::error::Error::source(&error).map(ToString::to_string);
-        assert_eq!(source.as_deref(), Some("No space left on device (os error 28)"));
+    #[cfg(unix)]
+    fn a_link_beside_the_place_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (place, other) = (dir.path().join("page.html"), dir.path().join("other"));
+        fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, dir.path().join(".page.html.tmp")).unwrap();
+        let error = replace(&place, b"page").unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot write {}", place.display()));
+        let source = std::error::Error::source(&error).expect("it has a cause").to_string();
+        assert!(source.contains(".page.html.tmp is a link, which is not followed"), "{source}");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
     }
 
     #[test]

@@ -84,6 +84,16 @@ pub enum FolderError {
         /// The number of its format.
         found: u64,
     },
+    /// A part of the folder is a link, which may lead to files of others.
+    #[error(
+        "{path} is a link, and Giveway follows no link in its folders. Nothing was changed. Remove the link, or name another \
+         folder",
+        path = path.display()
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// The manifest is damaged, so that the content of the folder is unknown.
     #[error(
         "{damage}, so the content of its folder is unknown. Nothing was changed. Name another folder, or add --force to \
@@ -106,6 +116,7 @@ impl FolderError {
             FolderError::Foreign { .. }
                 | FolderError::Another { .. }
                 | FolderError::Format { .. }
+                | FolderError::Link { .. }
                 | FolderError::Unknown { .. }
         )
     }

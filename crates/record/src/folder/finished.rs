@@ -1,12 +1,13 @@
 //! Trials that are finished: their summaries, and the check of their files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use giveway_files::Dir;
 use giveway_measure::{Fingerprint, Summary, Trial};
 use serde::{Deserialize, Serialize};
 
+use super::files::SUMMARY;
 use crate::seal::{self, Damage, Digest};
 
 /// The state of a trial in a run folder.
@@ -39,15 +40,17 @@ pub(crate) struct Finished {
     pub tables: BTreeMap<String, Digest>,
 }
 
-/// Reads a summary and its digest, and checks that no bit has changed.
-pub(crate) fn read_summary(place: &Path) -> Result<(Finished, String), Damage> {
-    let bytes = fs::read(place).map_err(|error| Damage::unreadable(place, &error))?;
+/// Reads the summary in the folder of a trial, and its digest, and checks that no bit has changed.
+pub(crate) fn read_summary(dir: &Dir, trial: &Path) -> Result<(Finished, String), Damage> {
+    let inside = trial.join(SUMMARY);
+    let place = &dir.path().join(&inside);
+    let bytes = dir.read(inside).map_err(|error| Damage::unreadable(place, &error))?;
     let (text, digest) = seal::open(&bytes).map_err(|why| Damage::new(place, why))?;
     let found = serde_json::from_str(text).map_err(|error| Damage::new(place, error))?;
     Ok((found, digest.to_owned()))
 }
 
 /// Checks that the tables beside a summary match its digests.
-pub(crate) fn check_tables(dir: &Path, summary: &Finished) -> Result<(), Damage> {
-    summary.tables.iter().try_for_each(|(name, digest)| digest.check(&dir.join(name)))
+pub(crate) fn check_tables(dir: &Dir, trial: &Path, summary: &Finished) -> Result<(), Damage> {
+    summary.tables.iter().try_for_each(|(name, digest)| digest.check(dir, &trial.join(name)))
 }

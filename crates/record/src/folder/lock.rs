@@ -5,14 +5,15 @@
 //! the process that has the lock. The file is not removed, since two processes could then lock different
 //! files.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
+use giveway_files::Dir;
 
-use super::disk::{make_dir, write_error};
+use super::disk::{RIGHTS, write_error};
 use super::error::FolderError;
 
 /// The file that is locked.
@@ -24,6 +25,7 @@ const LOOKS: u32 = 10_000;
 /// The lock of a folder for writing. It ends when it is dropped, or with the process.
 #[derive(Debug)]
 pub struct Lock {
+    dir: Dir,
     file: File,
 }
 
@@ -34,15 +36,14 @@ impl Lock {
     /// [`FolderError::Busy`] if another process has the lock, [`FolderError::Write`] if the lock file cannot
     /// be created.
     pub fn take(dir: &Path) -> Result<Lock, FolderError> {
-        make_dir(dir)?;
-        let path = dir.join(LOCK);
-        let failed = |source| write_error(&path, source);
-        let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        let open = Dir::create(dir).map_err(|source| write_error(dir, source))?;
+        let failed = |source| write_error(&dir.join(LOCK), source);
+        let file = open.write(LOCK, RIGHTS).map_err(failed)?;
         for _ in 0..LOOKS {
             match file.try_lock() {
                 Ok(()) => {
                     sign(&file).map_err(failed)?;
-                    return Ok(Lock { file });
+                    return Ok(Lock { dir: open, file });
                 }
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
                 Err(TryLockError::WouldBlock) => {
@@ -50,7 +51,7 @@ impl Lock {
                     let asked = file.try_lock_shared().is_ok();
                     if asked {
                         file.unlock().map_err(failed)?;
-                    } else if let Some(holder) = signed(&path) {
+                    } else if let Some(holder) = signed(&open) {
                         return Err(FolderError::Busy { path: dir.to_owned(), holder });
                     }
                     std::thread::yield_now();
@@ -60,14 +61,19 @@ impl Lock {
         Err(FolderError::Busy { path: dir.to_owned(), holder: "another process".to_owned() })
     }
 
+    /// The folder that is locked.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
     /// The process that is writing a folder, if any. The function changes nothing, and works for read-only
     /// folders.
     pub(crate) fn holder(dir: &Path) -> Option<String> {
-        let path: PathBuf = dir.join(LOCK);
+        let dir = Dir::open(dir).ok()?;
         // An empty file is a free lock. A test takes the lock for a moment, in which a writer would be
         // refused; so it is tested only to distinguish a running process from one that was killed.
-        let holder = signed(&path)?;
-        let file = File::open(&path).ok()?;
+        let holder = signed(&dir)?;
+        let file = dir.file(LOCK).ok()?;
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
     }
 }
@@ -89,8 +95,8 @@ fn sign(mut file: &File) -> std::io::Result<()> {
 }
 
 /// The text of the owner of the lock, if it is complete.
-fn signed(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
+fn signed(dir: &Dir) -> Option<String> {
+    let text = String::from_utf8(dir.read(LOCK).ok()?).ok()?;
     // The file may be incomplete.
     text.ends_with(" UTC").then_some(text)
 }

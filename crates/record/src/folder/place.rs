@@ -3,14 +3,14 @@
 //! Giveway uses an empty folder, or one with a run of the same scenario. It keeps anything else, unless the
 //! user allows it to be replaced. Even then it removes only files that it writes itself.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use giveway_files::{Dir, Kind};
 use giveway_measure::Fingerprint;
 use serde::Deserialize;
 
-use super::disk::{beside, remove_file, write_error};
+use super::disk::{beside, write_error};
 use super::error::FolderError;
 use super::files::{MANIFEST, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES, TRIALS};
 use super::lock::{LOCK, when};
@@ -80,20 +80,24 @@ fn first_format() -> u64 {
 /// Inspects a place without changing it. `asked` is the text of the scenario to run there and its command, if
 /// they are known.
 pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, FolderError> {
-    match fs::metadata(dir) {
-        Ok(there) if there.is_dir() => {}
-        Ok(_) => {
+    let missing = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    match Dir::open(dir) {
+        Ok(dir) => look_in(&dir, asked),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory && dir.exists() => {
             let why = "it is a file, and runs need a folder: type the name of a folder";
-            return Err(write_error(dir, io::Error::new(io::ErrorKind::NotADirectory, why)));
+            Err(write_error(dir, io::Error::new(io::ErrorKind::NotADirectory, why)))
         }
         // Creating the folder reports other obstacles.
-        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
-            return Ok(Found::Free);
-        }
-        Err(error) => return Err(write_error(dir, error)),
+        Err(error) if missing.contains(&error.kind()) => Ok(Found::Free),
+        Err(error) => Err(write_error(dir, error)),
     }
-    let manifest = dir.join(MANIFEST);
-    let bytes = match fs::read(&manifest) {
+}
+
+/// Inspects a folder.
+pub(super) fn look_in(dir: &Dir, asked: Option<(&str, &str)>) -> Result<Found, FolderError> {
+    refuse_links(dir)?;
+    let manifest = dir.path().join(MANIFEST);
+    let bytes = match dir.read(MANIFEST) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return without_manifest(dir),
         Err(error) => return Err(write_error(&manifest, error)),
@@ -108,19 +112,20 @@ pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, Fol
             });
             match same {
                 true => Ok(Found::Same { version: stamp.giveway, scenario_hash: stamp.scenario_hash }),
-                false => Ok(Found::Taken(another(dir, &manifest, &stamp))),
+                false => Ok(Found::Taken(another(dir, &stamp))),
             }
         }
         (Some(stamp), _) if stamp.format != FORMAT => Ok(Found::Taken(FolderError::Format {
-            path: dir.to_owned(),
+            path: dir.path().to_owned(),
             wrote: stamp.giveway,
             found: stamp.format,
         })),
         // The manifest is damaged. Each trial has its own digests, and the scenario identifies the run.
         (stamp, _) => {
             let damage = Damage::new(&manifest, "its content does not match the SHA-256 at its end");
-            let scenario = fs::read_to_string(dir.join(SCENARIO)).unwrap_or_default();
-            let same = asked.is_none_or(|(text, _)| text == scenario) && dir.join(TRIALS).is_dir();
+            let scenario = dir.read(SCENARIO).unwrap_or_default();
+            let has_trials = matches!(dir.kind(TRIALS), Ok(Some(Kind::Folder)));
+            let same = asked.is_none_or(|(text, _)| text.as_bytes() == scenario) && has_trials;
             match (same, stamp) {
                 (true, _) => Ok(Found::Broken(damage)),
                 (false, Some(_)) => Ok(Found::Taken(FolderError::Unknown { damage })),
@@ -131,8 +136,17 @@ pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, Fol
     }
 }
 
+/// Refuses a folder with links that would prevent every trial. Other links are found when they are used.
+fn refuse_links(dir: &Dir) -> Result<(), FolderError> {
+    let is_link = |name: &&&str| matches!(dir.kind(name), Ok(Some(Kind::Link)));
+    match [MANIFEST, LOCK, TRIALS].iter().find(is_link) {
+        Some(name) => Err(FolderError::Link { path: dir.path().join(name) }),
+        None => Ok(()),
+    }
+}
+
 /// A folder without a manifest is free if it contains only files that a run writes before its manifest.
-fn without_manifest(dir: &Path) -> Result<Found, FolderError> {
+fn without_manifest(dir: &Dir) -> Result<Found, FolderError> {
     let half = beside(Path::new(MANIFEST), "tmp");
     let begun = |name: &String| name == LOCK || Path::new(name) == half;
     match names(dir)?.iter().all(begun) {
@@ -142,27 +156,22 @@ fn without_manifest(dir: &Path) -> Result<Found, FolderError> {
 }
 
 /// A folder that is not a run folder.
-fn foreign(dir: &Path) -> Result<Found, FolderError> {
+fn foreign(dir: &Dir) -> Result<Found, FolderError> {
     let holds = names(dir)?.into_iter().filter(|name| name != LOCK).collect();
     let goes = own_things(dir).into_iter().map(|thing| thing.name).collect();
-    Ok(Found::Taken(FolderError::Foreign { path: dir.to_owned(), holds, goes }))
+    Ok(Found::Taken(FolderError::Foreign { path: dir.path().to_owned(), holds, goes }))
 }
 
 /// The names in a folder.
-fn names(dir: &Path) -> Result<Vec<String>, FolderError> {
-    let read = || -> io::Result<Vec<String>> {
-        let entries = fs::read_dir(dir)?;
-        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
-    };
-    let mut names = read().map_err(|error| write_error(dir, error))?;
-    names.sort();
-    Ok(names)
+fn names(dir: &Dir) -> Result<Vec<String>, FolderError> {
+    let entries = dir.entries().map_err(|error| write_error(dir.path(), error))?;
+    Ok(entries.into_iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect())
 }
 
-fn another(dir: &Path, manifest: &Path, stamp: &Stamp) -> FolderError {
-    let written = fs::metadata(manifest).and_then(|data| data.modified()).ok();
+fn another(dir: &Dir, stamp: &Stamp) -> FolderError {
+    let written = dir.file(MANIFEST).and_then(|file| file.metadata()?.modified()).ok();
     FolderError::Another {
-        path: dir.to_owned(),
+        path: dir.path().to_owned(),
         title: if stamp.title.is_empty() { stamp.scenario.clone() } else { stamp.title.clone() },
         scenario: stamp.scenario.clone(),
         created_by: stamp.created_by.clone(),
@@ -174,7 +183,7 @@ fn another(dir: &Path, manifest: &Path, stamp: &Stamp) -> FolderError {
 pub(super) struct Thing {
     /// Name, with a description for folders.
     name: String,
-    /// The files of the entry.
+    /// The files of the entry, as paths inside the folder.
     files: Vec<PathBuf>,
     /// Folders to remove once they are empty, the innermost first.
     dirs: Vec<PathBuf>,
@@ -187,63 +196,63 @@ fn tables() -> impl Iterator<Item = &'static str> {
 
 /// The entries of a folder with names that Giveway writes. The manifest is the last one, since it identifies
 /// the folder.
-pub(super) fn own_things(dir: &Path) -> Vec<Thing> {
+pub(super) fn own_things(dir: &Dir) -> Vec<Thing> {
     let mut things = Vec::new();
     let single = tables().chain(SUMMARY_TABLES).chain([REPORT, WORKLOAD, PACKETS, SCENARIO]);
     for name in single {
-        things.extend(file(dir, name));
+        things.extend(file(dir, Path::new(name)));
     }
     things.extend(trials(dir));
     things.extend(recordings(dir));
-    things.extend(file(dir, MANIFEST));
+    things.extend(file(dir, Path::new(MANIFEST)));
     things
 }
 
 /// A file, or a link to one. Giveway does not write a folder of that name.
-fn file(dir: &Path, name: &str) -> Option<Thing> {
-    let path = dir.join(name);
-    let there = fs::symlink_metadata(&path).is_ok_and(|data| !data.is_dir());
-    there.then(|| Thing { name: name.to_owned(), files: vec![path], dirs: Vec::new() })
+fn file(dir: &Dir, inside: &Path) -> Option<Thing> {
+    let there = matches!(dir.kind(inside), Ok(Some(kind)) if kind != Kind::Folder);
+    let name = inside.to_string_lossy().into_owned();
+    there.then(|| Thing { name, files: vec![inside.to_owned()], dirs: Vec::new() })
 }
 
 /// The trials, `trials/NAME/seed-1` with the tables in it.
-fn trials(dir: &Path) -> Option<Thing> {
-    let top = dir.join(TRIALS);
+fn trials(dir: &Dir) -> Option<Thing> {
+    let top = PathBuf::from(TRIALS);
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
     let mut runs = 0;
-    for discipline in folders(&top) {
-        for run in folders(&discipline) {
+    for discipline in folders(dir, &top) {
+        for run in folders(dir, &discipline) {
             let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if !name.trim_start_matches('.').starts_with("seed-") {
                 continue;
             }
-            files.extend(
-                tables().chain([SUMMARY]).filter_map(|name| file(&run, name)).flat_map(|one| one.files),
-            );
+            let found = tables().chain([SUMMARY]).filter_map(|name| file(dir, &run.join(name)));
+            files.extend(found.flat_map(|one| one.files));
             dirs.push(run);
             runs += 1;
         }
         dirs.push(discipline);
     }
-    let there = top.is_dir();
+    let there = matches!(dir.kind(&top), Ok(Some(Kind::Folder)));
     dirs.push(top);
     there.then(|| Thing { name: format!("{TRIALS} ({runs} runs)"), files, dirs })
 }
 
 /// The recordings of the router of a test bed, such as `router/NAME/forward`: run folders of `giveway live`.
-fn recordings(dir: &Path) -> Option<Thing> {
-    let top = dir.join(ROUTER);
+fn recordings(dir: &Dir) -> Option<Thing> {
+    let top = PathBuf::from(ROUTER);
     let (mut files, mut dirs) = (Vec::new(), Vec::new());
-    for run in folders(&top) {
-        for recording in folders(&run) {
-            if !matches!(look(&recording, None), Ok(Found::Same { .. })) {
+    for run in folders(dir, &top) {
+        for recording in folders(dir, &run) {
+            let Ok(inner) = dir.enter(&recording) else { continue };
+            if !matches!(look_in(&inner, None), Ok(Found::Same { .. })) {
                 continue;
             }
-            for thing in own_things(&recording) {
-                files.extend(thing.files);
-                dirs.extend(thing.dirs);
+            for thing in own_things(&inner) {
+                files.extend(thing.files.iter().map(|inside| recording.join(inside)));
+                dirs.extend(thing.dirs.iter().map(|inside| recording.join(inside)));
             }
-            files.extend(file(&recording, LOCK).into_iter().flat_map(|one| one.files));
+            files.extend(file(dir, &recording.join(LOCK)).into_iter().flat_map(|one| one.files));
             dirs.push(recording);
         }
         dirs.push(run);
@@ -254,26 +263,22 @@ fn recordings(dir: &Path) -> Option<Thing> {
 }
 
 /// The folders in a folder, in the order of their names, without links to folders.
-pub(super) fn folders(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found
+pub(super) fn folders(dir: &Dir, inside: &Path) -> Vec<PathBuf> {
+    let found = dir.enter(inside).and_then(|inner| inner.entries()).unwrap_or_default();
+    let folders = found.into_iter().filter(|(_, kind)| *kind == Kind::Folder);
+    folders.map(|(name, _)| inside.join(name)).collect()
 }
 
 /// Removes the files that Giveway writes from a folder, and keeps everything else.
-pub(super) fn clear(dir: &Path, tell: &dyn Fn(&str)) -> Result<(), FolderError> {
+pub(super) fn clear(dir: &Dir, tell: &dyn Fn(&str)) -> Result<(), FolderError> {
     for thing in own_things(dir) {
-        tell(&dir.join(&thing.name).display().to_string());
+        tell(&dir.path().join(&thing.name).display().to_string());
         for file in &thing.files {
-            remove_file(file)?;
+            dir.remove_file(file).map_err(|source| write_error(&dir.path().join(file), source))?;
         }
-        for dir in &thing.dirs {
+        for folder in &thing.dirs {
             // A folder with other files stays.
-            let _ = fs::remove_dir(dir);
+            let _ = dir.remove_dir(folder);
         }
     }
     Ok(())

@@ -1,14 +1,14 @@
 //! The folder of a run: opening it, and its finished trials.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use giveway_files::{Dir, input};
 use giveway_measure::{Fingerprint, Summary, Trial};
 
 use super::conclusion::Conclusion;
-use super::disk::{beside, make_dir, remove_dir, remove_file, replace, write_error};
+use super::disk::{FOLDER_RIGHTS, beside, replace_in, write_error};
 use super::error::FolderError;
 use super::files::{
     MANIFEST, MakeTable, REPORT, SCENARIO, SUMMARY, SUMMARY_TABLES, TABLES, TRIALS, slug, tables_of,
@@ -22,7 +22,7 @@ use crate::seal::{Damage, Digest};
 /// The folder of a run, open for writing by this process only.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
-    pub(super) path: PathBuf,
+    pub(super) dir: Dir,
     pub(super) manifest: Manifest,
     pub(super) commit: Option<String>,
     pub(super) scenario_text: String,
@@ -64,7 +64,7 @@ impl RunFolder {
         RunFolder::inspect(dir, Some((scenario_text, &manifest.created_by)), existing)?;
         let lock = Arc::new(Lock::take(dir)?);
         let mut folder = RunFolder {
-            path: dir.to_owned(),
+            dir: lock.dir().clone(),
             manifest,
             commit: None,
             scenario_text: scenario_text.to_owned(),
@@ -74,11 +74,11 @@ impl RunFolder {
             repaired: None,
             _lock: lock,
         };
-        match place::look(dir, Some((scenario_text, &folder.manifest.created_by)))? {
+        match place::look_in(&folder.dir, Some((scenario_text, &folder.manifest.created_by)))? {
             Found::Free => {}
             Found::Same { version, scenario_hash } => {
                 if scenario_hash != folder.scenario_hash {
-                    place::clear(dir, &|_| ())?;
+                    place::clear(&folder.dir, &|_| ())?;
                 } else if version != folder.manifest.version {
                     folder.remove_answers()?;
                 }
@@ -86,14 +86,14 @@ impl RunFolder {
             Found::Broken(damage) => folder.repaired = Some(damage),
             Found::Taken(refusal) => match existing {
                 Existing::Keep => return Err(refusal),
-                Existing::Replace(tell) => place::clear(dir, tell)?,
+                Existing::Replace(tell) => place::clear(&folder.dir, tell)?,
             },
         }
         folder.clear_leftovers()?;
         // The manifest comes first: a folder without one is not a run folder.
         folder.write_manifest(&[], &BTreeMap::new(), false)?;
-        make_dir(&folder.trials())?;
-        replace(&folder.path.join(SCENARIO), scenario_text.as_bytes())?;
+        folder.changed(Path::new(TRIALS), folder.dir.make(TRIALS, FOLDER_RIGHTS).map(drop))?;
+        replace_in(&folder.dir, SCENARIO, scenario_text.as_bytes())?;
         Ok(folder)
     }
 
@@ -139,15 +139,29 @@ impl RunFolder {
     /// # Errors
     /// If it cannot be read or written.
     pub fn keep_file(&mut self, name: &str, from: &Path) -> Result<(), FolderError> {
-        let content = fs::read(from).map_err(|source| write_error(&self.path.join(name), source))?;
-        let digest = replace(&self.path.join(name), &content)?;
+        let content = input::read(from).map_err(|source| write_error(&self.path().join(name), source))?;
+        let digest = replace_in(&self.dir, name, &content)?;
         self.kept.insert(name.to_owned(), digest);
         Ok(())
     }
 
+    /// Writes the report. Returns its path.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_report(&self, html: &str) -> Result<PathBuf, FolderError> {
+        replace_in(&self.dir, REPORT, html.as_bytes())?;
+        Ok(self.path().join(REPORT))
+    }
+
     /// Path of the folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.dir.path()
+    }
+
+    /// The folder, open.
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     /// Version of Giveway that writes the folder.
@@ -170,15 +184,15 @@ impl RunFolder {
 
     /// The state of a trial. Every byte of its files is checked.
     pub fn look(&self, trial: &Trial) -> Kept {
-        let dir = self.trial_path(trial);
-        if !dir.exists() {
+        let inside = self.inside(trial);
+        if matches!(self.dir.kind(&inside), Ok(None)) {
             return Kept::Missing;
         }
-        match self.sealed(trial, &dir).and_then(|(found, _)| {
+        match self.sealed(trial).and_then(|(found, _)| {
             if found.giveway != self.manifest.version {
                 return Ok(Kept::Outdated(found.giveway));
             }
-            check_tables(&dir, &found)?;
+            check_tables(&self.dir, &inside, &found)?;
             Ok(Kept::Finished(found.summary))
         }) {
             Ok(kept) => kept,
@@ -187,9 +201,10 @@ impl RunFolder {
     }
 
     /// Reads the summary of a trial, and its digest.
-    pub(super) fn sealed(&self, trial: &Trial, dir: &Path) -> Result<(Finished, String), Damage> {
-        let place = dir.join(SUMMARY);
-        let (found, digest) = read_summary(&place)?;
+    pub(super) fn sealed(&self, trial: &Trial) -> Result<(Finished, String), Damage> {
+        let inside = self.inside(trial);
+        let place = self.path().join(&inside).join(SUMMARY);
+        let (found, digest) = read_summary(&self.dir, &inside)?;
         let wrong = |why: String| Err(Damage::new(&place, why));
         if found.format != FORMAT {
             return wrong(format!("it has format {}, and its folder has format {FORMAT}", found.format));
@@ -207,15 +222,16 @@ impl RunFolder {
         Ok((found, digest))
     }
 
-    /// The folder of a trial, `trials/efd-limit-300p-HASH/seed-1`: readable, and unique for each
-    /// specification.
-    pub(crate) fn trial_path(&self, trial: &Trial) -> PathBuf {
+    /// The folder of a trial as a path inside this folder, `trials/efd-limit-300p-HASH/seed-1`: readable, and
+    /// unique for each specification.
+    pub(crate) fn inside(&self, trial: &Trial) -> PathBuf {
         let qdisc = format!("{}-{}", slug(&trial.qdisc), Fingerprint::of(&trial.qdisc).short());
-        self.trials().join(qdisc).join(format!("seed-{}", trial.seed))
+        Path::new(TRIALS).join(qdisc).join(format!("seed-{}", trial.seed))
     }
 
-    pub(super) fn trials(&self) -> PathBuf {
-        self.path.join(TRIALS)
+    /// Names the path of an error.
+    pub(super) fn changed(&self, inside: &Path, done: std::io::Result<()>) -> Result<(), FolderError> {
+        done.map_err(|source| write_error(&self.path().join(inside), source))
     }
 
     /// The tables of the trials of this folder.
@@ -227,7 +243,7 @@ impl RunFolder {
     /// this one.
     fn remove_answers(&self) -> Result<(), FolderError> {
         let names = TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT]);
-        names.map(|name| self.path.join(name)).try_for_each(|path| remove_file(&path))
+        names.map(Path::new).try_for_each(|name| self.changed(name, self.dir.remove_file(name)))
     }
 
     /// Removes temporary files of a killed run. No other process writes here, since the folder is locked.
@@ -235,13 +251,14 @@ impl RunFolder {
         for name in
             TABLES.iter().map(|(name, _)| *name).chain(SUMMARY_TABLES).chain([REPORT, SCENARIO, MANIFEST])
         {
-            remove_file(&beside(&self.path.join(name), "tmp"))?;
+            let half = beside(Path::new(name), "tmp");
+            self.changed(&half, self.dir.remove_file(&half))?;
         }
-        for discipline in place::folders(&self.trials()) {
-            for run in place::folders(&discipline) {
+        for discipline in place::folders(&self.dir, Path::new(TRIALS)) {
+            for run in place::folders(&self.dir, &discipline) {
                 let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 if name.starts_with(".seed-") && (name.ends_with(".tmp") || name.ends_with(".old")) {
-                    remove_dir(&run)?;
+                    self.changed(&run, self.dir.remove_all(&run))?;
                 }
             }
         }
@@ -251,6 +268,8 @@ impl RunFolder {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A reader without the lock may see an incomplete folder, which does not look like a run folder.

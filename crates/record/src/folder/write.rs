@@ -1,14 +1,14 @@
 //! Writing a run folder: trials, the merged tables, and the manifest.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io;
 use std::path::Path;
 
 use giveway_measure::{Fingerprint, Record, Summary, Trial};
 use parquet::errors::ParquetError;
 use serde_json::json;
 
-use super::disk::{beside, exchange, make_dir, remove_dir, replace, sync_dir, write_error, write_file};
+use super::disk::{FOLDER_RIGHTS, RIGHTS, beside, exchange, replace_in, write_error, write_file};
 use super::error::FolderError;
 use super::files::{MANIFEST, SCENARIO, SUMMARY, SUMMARY_TABLES};
 use super::finished::Finished;
@@ -23,12 +23,13 @@ impl RunFolder {
     /// # Errors
     /// If it cannot be written; then no part of it remains.
     pub fn write(&self, trial: &Trial, record: &Record) -> Result<(), FolderError> {
-        let place = self.trial_path(trial);
+        let place = self.inside(trial);
         let beside = beside(&place, "tmp");
-        let written = self.write_trial(trial, record, &beside).and_then(|()| exchange(&beside, &place));
+        let written = self.write_trial(trial, record, &beside);
+        let written = written.and_then(|()| exchange(&self.dir, &beside, &place));
         if written.is_err() {
             // The first error is reported. The next attempt removes what cannot be removed now.
-            let _ = fs::remove_dir_all(&beside);
+            let _ = self.dir.remove_all(&beside);
         }
         written
     }
@@ -45,11 +46,11 @@ impl RunFolder {
         if put.is_err() {
             // The first error is reported.
             for (name, _) in &written {
-                let _ = fs::remove_file(beside(&self.path.join(name), "tmp"));
+                let _ = self.dir.remove_file(beside(Path::new(name), "tmp"));
             }
         }
         put?;
-        sync_dir(&self.path).map_err(|source| write_error(&self.path, source))?;
+        self.dir.sync().map_err(|source| write_error(self.path(), source))?;
         let planned = self.manifest.disciplines.iter().flat_map(|discipline| {
             self.manifest.seeds.iter().map(|seed| Trial { qdisc: discipline.qdisc.clone(), seed: *seed })
         });
@@ -70,19 +71,30 @@ impl RunFolder {
         }
         let names = self.tables().map(|(name, _)| name).chain(SUMMARY_TABLES);
         for name in names {
-            let place = self.path.join(name);
-            let beside = beside(&place, "tmp");
+            let place = self.path().join(name);
             written.push((name, None));
-            let digest = if SUMMARY_TABLES.contains(&name) {
-                let rows = match name == tables::SUMMARY.file {
-                    true => columns::summary(&self.manifest.disciplines, runs),
-                    false => columns::metrics(runs),
-                };
-                rows.map_err(ParquetError::from).and_then(|rows| columns::write(&beside, &rows))
-            } else {
-                let parts = runs.iter().map(|(trial, _)| (trial, self.trial_path(trial).join(name)));
-                columns::merge(&beside, parts)
-            };
+            let file = self.dir.new_file(beside(Path::new(name), "tmp"), RIGHTS).map_err(ParquetError::from);
+            let digest = file.and_then(|file| {
+                if SUMMARY_TABLES.contains(&name) {
+                    let rows = match name == tables::SUMMARY.file {
+                        true => columns::summary(&self.manifest.disciplines, runs),
+                        false => columns::metrics(runs),
+                    };
+                    rows.map_err(ParquetError::from).and_then(|rows| columns::write_to(file, &rows))
+                } else {
+                    let open = |inside: &Path| {
+                        let path = self.path().join(inside);
+                        let named = |error: io::Error| {
+                            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+                        };
+                        self.dir.file(inside).map_err(named)
+                    };
+                    columns::merge(
+                        file,
+                        runs.iter().map(|(trial, _)| (trial, open(&self.inside(trial).join(name)))),
+                    )
+                }
+            });
             let digest = digest.map_err(|source| FolderError::Table { path: place, source })?;
             *written.last_mut().expect("it was pushed above") = (name, Some(digest));
         }
@@ -91,20 +103,19 @@ impl RunFolder {
 
     /// Renames a merged table to its place.
     fn put(&self, name: &str) -> Result<(), FolderError> {
-        let place = self.path.join(name);
-        fs::rename(beside(&place, "tmp"), &place).map_err(|source| write_error(&place, source))
+        self.changed(Path::new(name), self.dir.rename(beside(Path::new(name), "tmp"), name))
     }
 
-    fn write_trial(&self, trial: &Trial, record: &Record, dir: &Path) -> Result<(), FolderError> {
+    fn write_trial(&self, trial: &Trial, record: &Record, inside: &Path) -> Result<(), FolderError> {
         // Remove files of a killed run.
-        remove_dir(dir)?;
-        make_dir(dir)?;
+        self.changed(inside, self.dir.remove_all(inside))?;
+        let dir = self.dir.make(inside, FOLDER_RIGHTS);
+        let dir = dir.map_err(|source| write_error(&self.path().join(inside), source))?;
         let mut tables = BTreeMap::new();
         for (name, table) in self.tables() {
-            let path = dir.join(name);
-            let written =
-                table(record).map_err(ParquetError::from).and_then(|rows| columns::write(&path, &rows));
-            let digest = written.map_err(|source| FolderError::Table { path, source })?;
+            let write = || columns::write_to(dir.new_file(name, RIGHTS)?, &table(record)?);
+            let digest =
+                write().map_err(|source| FolderError::Table { path: dir.path().join(name), source })?;
             tables.insert(name.to_owned(), digest);
         }
         let finished = Finished {
@@ -116,8 +127,8 @@ impl RunFolder {
             tables,
         };
         let (text, _) = seal::seal(&finished);
-        write_file(&dir.join(SUMMARY), text.as_bytes())?;
-        sync_dir(dir).map_err(|source| write_error(dir, source))
+        write_file(&dir, SUMMARY, text.as_bytes())?;
+        self.changed(inside, dir.sync())
     }
 
     /// Writes the manifest, with the digests of the `tables` at the top.
@@ -130,13 +141,12 @@ impl RunFolder {
         let total = Fingerprint::combined(runs.iter().map(|(_, run)| run.fingerprint));
         let mut trials = Vec::new();
         for (trial, run) in runs {
-            let path = self.trial_path(trial);
-            let (found, digest) = self.sealed(trial, &path).map_err(FolderError::Damaged)?;
+            let inside = self.inside(trial);
+            let (found, digest) = self.sealed(trial).map_err(FolderError::Damaged)?;
             if found.summary != *run {
                 let why = "it is not the result of this trial";
-                return Err(FolderError::Damaged(Damage::new(&path.join(SUMMARY), why)));
+                return Err(FolderError::Damaged(Damage::new(&self.path().join(&inside).join(SUMMARY), why)));
             }
-            let inside = path.strip_prefix(&self.path).expect("trials are inside the folder");
             trials.push(json!({
                 "qdisc": trial.qdisc,
                 "seed": trial.seed,
@@ -180,7 +190,7 @@ impl RunFolder {
             "files": files,
         });
         let (text, _) = seal::seal(&manifest);
-        replace(&self.path.join(MANIFEST), text.as_bytes())?;
+        replace_in(&self.dir, MANIFEST, text.as_bytes())?;
         Ok(total)
     }
 }

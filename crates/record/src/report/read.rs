@@ -7,10 +7,11 @@
 mod manifest;
 mod rows;
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
+use giveway_files::Dir;
 use giveway_measure::{DelayRow, Delayed, Table, Trial};
 use giveway_qdisc::{DropReason, Rate, Span, Time};
 
@@ -24,7 +25,7 @@ use crate::seal::{self, Damage, Digest};
 
 /// A run folder that was read.
 pub(crate) struct Folder {
-    path: PathBuf,
+    dir: Dir,
     /// The bytes of the manifest.
     bytes: Vec<u8>,
     /// The name of the folder in a report over several folders.
@@ -73,13 +74,14 @@ pub(crate) enum Trust {
 
 impl Folder {
     pub fn read(path: &Path, trust: Trust) -> Result<Folder, ReportError> {
-        if !path.is_dir() {
-            return Err(ReportError::Nothing(path.to_owned()));
-        }
+        let dir = Dir::open(path).map_err(|error| match path.is_dir() {
+            true => file_error(path, error),
+            false => ReportError::Nothing(path.to_owned()),
+        })?;
         if trust == Trust::Checked {
             refuse_writer(path)?;
         }
-        let folder = Folder::read_as_it_is(path, trust);
+        let folder = Folder::read_as_it_is(dir, trust);
         match folder {
             // Files that seem damaged may be half-written by another process.
             Err(ReportError::Damaged { .. } | ReportError::Unfinished { .. }) if trust == Trust::Checked => {
@@ -90,11 +92,13 @@ impl Folder {
         }
     }
 
-    fn read_as_it_is(path: &Path, trust: Trust) -> Result<Folder, ReportError> {
+    fn read_as_it_is(dir: Dir, trust: Trust) -> Result<Folder, ReportError> {
+        let path = dir.path();
         let place = path.join(MANIFEST);
-        let Ok(bytes) = fs::read(&place) else {
-            return Err(ReportError::NoRun(path.to_owned()));
-        };
+        let bytes = dir.read(MANIFEST).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => ReportError::NoRun(path.to_owned()),
+            _ => file_error(&place, error),
+        })?;
         let unknown = |why: &dyn ToString| ReportError::Damaged {
             damage: Damage::new(&place, why.to_string()),
             again: format!("Run the command that made it again, with --out {}", path.display()),
@@ -120,9 +124,8 @@ impl Folder {
         let mut runs = Vec::new();
         let mut trials = Vec::new();
         for entry in &manifest.trials {
-            let folder = path.join(&entry.folder);
-            let place = folder.join(SUMMARY);
-            let (found, digest) = read_summary(&place).map_err(damaged)?;
+            let place = path.join(&entry.folder).join(SUMMARY);
+            let (found, digest) = read_summary(&dir, &entry.folder).map_err(damaged)?;
             if digest != entry.summary_sha256
                 || found.trial != entry.trial
                 || found.scenario_hash != manifest.scenario_hash
@@ -130,33 +133,41 @@ impl Folder {
                 return Err(damaged(Damage::new(&place, "it is not the one that the manifest lists")));
             }
             if trust == Trust::Checked {
-                check_tables(&folder, &found).map_err(damaged)?;
+                check_tables(&dir, &entry.folder, &found).map_err(damaged)?;
             }
             runs.push((found.trial, found.summary));
-            trials.push((entry.trial.clone(), folder));
+            trials.push((entry.trial.clone(), entry.folder.clone()));
         }
         if trust == Trust::Checked {
-            let check = |(name, digest): (&String, &Digest)| digest.check(&path.join(name));
+            let check = |(name, digest): (&String, &Digest)| digest.check(&dir, Path::new(name));
             manifest.files.iter().try_for_each(check).map_err(damaged)?;
         }
         let place = path.join(SCENARIO);
-        let scenario = fs::read_to_string(&place).map_err(|error| file_error(&place, error))?;
+        let scenario = dir.file(SCENARIO).and_then(io::read_to_string);
+        let scenario = scenario.map_err(|error| file_error(&place, error))?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let table = Table::new(&runs);
-        Ok(Folder { path: path.to_owned(), bytes, name, manifest, scenario, trials, table })
+        Ok(Folder { dir, bytes, name, manifest, scenario, trials, table })
     }
 
     /// The path of the folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.dir.path()
+    }
+
+    /// The folder, open.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     /// Checks that no process began to write the folder since it was read.
     pub(super) fn still_there(&self) -> Result<(), ReportError> {
-        refuse_writer(&self.path)?;
-        match fs::read(self.path.join(MANIFEST)) {
+        refuse_writer(self.path())?;
+        match self.dir.read(MANIFEST) {
             Ok(bytes) if bytes == self.bytes => Ok(()),
-            _ => Err(ReportError::Busy { path: self.path.clone(), holder: "another process".to_owned() }),
+            _ => {
+                Err(ReportError::Busy { path: self.path().to_owned(), holder: "another process".to_owned() })
+            }
         }
     }
 
@@ -185,7 +196,7 @@ impl Folder {
         }
         let (_, dir) = self.trials.first()?;
         let mut between = true;
-        rows(&dir.join(tables::FLOWS.file), &["from", "to"], |batch, row| {
+        rows(&self.dir, &dir.join(tables::FLOWS.file), &["from", "to"], |batch, row| {
             let ends = (text(batch, 0).value(row), text(batch, 1).value(row));
             between &= ends == (from, to) || ends == (to, from);
         })
@@ -203,7 +214,7 @@ impl Folder {
         let mut found = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
             let columns = ["kind", "in_interval", "fct_s", "bytes", "from"];
-            rows(&dir.join(tables::FLOWS.file), &columns, |batch, row| {
+            rows(&self.dir, &dir.join(tables::FLOWS.file), &columns, |batch, row| {
                 let transfer = text(batch, 0).value(row) == "transfer";
                 let mine = from.is_none_or(|from| text(batch, 4).value(row) == from);
                 let in_interval = batch.column(1).as_boolean().value(row) && mine;
@@ -221,6 +232,7 @@ impl Folder {
         for (_, dir) in self.runs_of(qdisc) {
             let mut found = Vec::new();
             rows(
+                &self.dir,
                 &dir.join(tables::SOJOURN.file),
                 &["port", "packets", "share", "sojourn_s"],
                 |batch, row| {
@@ -241,11 +253,16 @@ impl Folder {
     pub(super) fn queue(&self, qdisc: &str, port: &str) -> Result<Vec<(f64, f64)>, ReportError> {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
-            rows(&dir.join(tables::QUEUE.file), &["time_s", "port", "backlog_packets"], |batch, row| {
-                if let (Some(packets), true) = (whole(batch, 2, row), text(batch, 1).value(row) == port) {
-                    found.push((real(batch, 0, row).unwrap_or(0.0), packets as f64));
-                }
-            })?;
+            rows(
+                &self.dir,
+                &dir.join(tables::QUEUE.file),
+                &["time_s", "port", "backlog_packets"],
+                |batch, row| {
+                    if let (Some(packets), true) = (whole(batch, 2, row), text(batch, 1).value(row) == port) {
+                        found.push((real(batch, 0, row).unwrap_or(0.0), packets as f64));
+                    }
+                },
+            )?;
         }
         Ok(found)
     }
@@ -255,7 +272,7 @@ impl Folder {
         let mut found = Vec::new();
         if let Some((_, dir)) = self.runs_of(qdisc).next() {
             let columns = ["time_s", "duration_s", "port", "source", "bytes"];
-            rows(&dir.join(tables::SHARES.file), &columns, |batch, row| {
+            rows(&self.dir, &dir.join(tables::SHARES.file), &columns, |batch, row| {
                 found.push(SharePoint {
                     time_s: real(batch, 0, row).unwrap_or(0.0),
                     span_s: real(batch, 1, row).unwrap_or(0.0),
@@ -271,7 +288,7 @@ impl Folder {
     /// The delays of each source over time, of the first seed.
     pub(super) fn delays_over_time(&self, qdisc: &str) -> Result<Vec<DelayRow>, ReportError> {
         match self.runs_of(qdisc).next() {
-            Some((_, dir)) => delays_over_time(dir),
+            Some((_, trial)) => delays_over_time(&self.dir, trial),
             None => Ok(Vec::new()),
         }
     }
@@ -283,7 +300,7 @@ impl Folder {
         let mut seeds = Vec::new();
         for (_, dir) in self.runs_of(qdisc) {
             let mut found = Vec::new();
-            rows(&dir.join(tables::LINKS.file), &columns, |batch, row| {
+            rows(&self.dir, &dir.join(tables::LINKS.file), &columns, |batch, row| {
                 let mut drops = Some([0; DropReason::ALL.len()]);
                 for why in DropReason::ALL {
                     match (whole(batch, 2 + why as usize, row), &mut drops) {
@@ -305,8 +322,8 @@ impl Folder {
     }
 }
 
-/// The delays over time in the folder of a trial.
-pub(super) fn delays_over_time(dir: &Path) -> Result<Vec<DelayRow>, ReportError> {
+/// The delays over time of the trial at this path inside a folder.
+pub(super) fn delays_over_time(dir: &Dir, trial: &Path) -> Result<Vec<DelayRow>, ReportError> {
     let columns = [
         "time_s",
         "duration_s",
@@ -321,7 +338,7 @@ pub(super) fn delays_over_time(dir: &Path) -> Result<Vec<DelayRow>, ReportError>
         "offered_bps",
     ];
     let mut found = Vec::new();
-    rows(&dir.join(tables::DELAYS.file), &columns, |batch, row| {
+    rows(dir, &trial.join(tables::DELAYS.file), &columns, |batch, row| {
         let span = |column| Span::from_s_f64(real(batch, column, row).unwrap_or(0.0));
         let delayed = |first| {
             let (mean_s, max_s) = (real(batch, first + 1, row)?, real(batch, first + 2, row)?);
@@ -352,7 +369,7 @@ pub(super) fn tell_apart(folders: &mut [Folder]) {
     let names: Vec<String> = folders.iter().map(|folder| folder.name.clone()).collect();
     for folder in folders {
         if names.iter().filter(|name| **name == folder.name).count() > 1 {
-            folder.name = folder.path.display().to_string();
+            folder.name = folder.path().display().to_string();
         }
     }
 }

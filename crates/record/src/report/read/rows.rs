@@ -1,26 +1,28 @@
 //! Single columns of a Parquet table, row by row.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
+use giveway_files::Dir;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 
 use crate::columns;
 use crate::report::error::{ReportError, file_error};
 
-/// Visits the rows of a table. `visit` is called with the batch, which has the columns in the order of
+/// Visits the rows of a table in a folder. `visit` is called with the batch, which has the columns in the order of
 /// `columns`, and the number of the row in it.
 pub(super) fn rows(
-    path: &Path,
+    dir: &Dir,
+    inside: &Path,
     columns: &[&str],
     mut visit: impl FnMut(&RecordBatch, usize),
 ) -> Result<(), ReportError> {
-    let file = File::open(path).map_err(|error| match error.kind() {
+    let path = &dir.path().join(inside);
+    let file = dir.file(inside).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             file_error(path, "it is missing, and a report needs all trials of its folder")
         }
@@ -82,7 +84,7 @@ mod tests {
     #[test]
     fn a_table_with_a_changed_byte_is_refused_or_read() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("table.parquet");
+        let (path, open) = (dir.path().join("table.parquet"), Dir::open(dir.path()).unwrap());
         columns::write(&path, &table()).unwrap();
         let bytes = fs::read(&path).unwrap();
         let (mut refused, mut caught) = (0, 0);
@@ -91,7 +93,7 @@ mod tests {
             changed[at] ^= 0x55;
             fs::write(&path, changed).unwrap();
             let mut seen = 0.0;
-            let read = rows(&path, &["name", "value", "count"], |batch, row| {
+            let read = rows(&open, Path::new("table.parquet"), &["name", "value", "count"], |batch, row| {
                 let length = text(batch, 0).value(row).len() as f64;
                 seen +=
                     length + real(batch, 1, row).unwrap_or(0.0) + whole(batch, 2, row).unwrap_or(0) as f64;
