@@ -2,18 +2,20 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, fchown};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use giveway_live::privilege::Identity;
+use giveway_live::privilege::{Identity, outputs};
 
 use crate::Messages;
 use crate::error::OutputError;
 use crate::pause::pause;
 
+/// Access rights of a file with other people's traffic: only its owner may read it.
+const PRIVATE: u32 = 0o600;
 /// Pause between a failed write and the next attempt.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -50,8 +52,8 @@ pub struct PatientFile {
 }
 
 impl PatientFile {
-    /// Creates or truncates the file of a flag. A new file belongs to `user`. Messages about a full disk go
-    /// to `messages`.
+    /// Creates or truncates the file of a flag, with the ids of `user`, as [`outputs::file`] does. Only its
+    /// owner may read it. Messages about a full disk go to `messages`.
     ///
     /// # Errors
     /// The error of the system, with flag and path.
@@ -62,12 +64,8 @@ impl PatientFile {
         messages: &Messages,
     ) -> Result<PatientFile, OutputError> {
         let system_error = OutputError::path(flag, path);
-        let new = !path.exists();
-        let file = File::create(path).map_err(&system_error)?;
+        let file = outputs::file(path, user, PRIVATE).map_err(&system_error)?;
         let regular = file.metadata().map_err(&system_error)?.is_file();
-        if let Some(user) = user.filter(|_| new && regular) {
-            fchown(&file, Some(user.user), Some(user.group)).map_err(&system_error)?;
-        }
         let name = format!("{flag} {}", path.display());
         let (patience, messages) = (Patience::default(), Arc::clone(messages));
         Ok(PatientFile { file, name, length: 0, regular, patience, messages, reported: false })

@@ -13,7 +13,8 @@ mod writer;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +23,9 @@ use std::time::Duration;
 
 use giveway_control::Controller;
 use giveway_control::config::DirectionConfig;
+use giveway_files::Dir as OpenDir;
 use giveway_live::Frame;
+use giveway_live::privilege::outputs::{self, OutputFolder};
 use giveway_live::privilege::{self, Folder, Identity, Rights, Role};
 use giveway_measure::Layout;
 use giveway_qdisc::{PortId, Probe, Span, Time};
@@ -37,6 +40,8 @@ pub use writer::RecordingError;
 
 /// Interval between recorded samples.
 const SAMPLE: Span = Span::ms(200);
+/// The folders in the folder of a recording.
+const SIDES: [&str; 2] = ["forward", "reverse"];
 
 /// A recording that is prepared, and then runs.
 pub struct Recording {
@@ -58,8 +63,8 @@ struct Running {
 }
 
 impl Recording {
-    /// Creates the folder, for the user that writes it later. A folder that cannot be used is an error now,
-    /// and not while the bridge runs. The measurement interval begins at the start, or `later`, at a signal.
+    /// Creates the folder, with the ids of the user that writes it later. A folder that cannot be used is an
+    /// error now, and not while the bridge runs. The measurement interval begins at the start, or `later`, at a signal.
     /// The second result is the folder that the writing thread must be allowed to use.
     ///
     /// # Errors
@@ -72,25 +77,30 @@ impl Recording {
         user: Option<&(Identity, String)>,
     ) -> Result<(Recording, Folder), OutputError> {
         let system_error = OutputError::path("--record", dir);
-        let new = !dir.exists();
-        fs::create_dir_all(dir).map_err(&system_error)?;
-        let shown = dir.canonicalize().map_err(&system_error)?;
-        for side in ["forward", "reverse"] {
-            RunFolder::inspect(&shown.join(side), Some(("", RECORDED_BY)), Existing::Keep)
+        let identity = user.map(|(identity, _)| *identity);
+        let opened = outputs::folder(dir, identity).map_err(|error| match user {
+            Some((_, name)) if error.kind() == io::ErrorKind::PermissionDenied && dir.exists() => {
+                foreign(dir, name)
+            }
+            _ => system_error(error),
+        })?;
+        let (OutputFolder::Writable(open) | OutputFolder::OfRoot(open)) = &opened;
+        // Whatever has the name of the folder later, this is the folder that was opened.
+        let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        for side in SIDES {
+            RunFolder::inspect(&path.join(side), Some(("", RECORDED_BY)), Existing::Keep)
                 .map_err(OutputError::Folder)?;
         }
-        match user {
-            Some((identity, name)) => {
-                if !give(&shown, new, *identity).map_err(&system_error)? {
-                    return Err(foreign(dir, &shown, name));
-                }
+        if let (OutputFolder::OfRoot(open), Some((identity, name))) = (&opened, user) {
+            if !has_only_recordings(open).map_err(&system_error)? {
+                return Err(foreign(dir, name));
             }
-            // The user does not change, so this process can try to write.
-            None => drop(tempfile::tempfile_in(&shown).map_err(&system_error)?),
+            outputs::give(open, *identity).map_err(&system_error)?;
         }
-        let folder = Folder::open(&shown, Rights::Write).map_err(&system_error)?;
-        let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", folder.descriptor()));
-        let path = if by_descriptor.exists() { by_descriptor } else { shown.clone() };
+        let shown = dir.canonicalize().map_err(&system_error)?;
+        let folder = Folder::of(open, Rights::Write).map_err(&system_error)?;
+        // The descriptor of `open` is closed here, and that of the folder stays.
+        let path = PathBuf::from(format!("/proc/self/fd/{}", folder.descriptor()));
         let begun = Arc::new(AtomicBool::new(!later));
         let dir = Dir { shown, path };
         Ok((Recording { dir, small, every, begun, channels: Vec::new(), writer: None }, folder))
@@ -144,6 +154,8 @@ impl Recording {
             (Arc::clone(messages), now),
         );
         let thread = std::thread::Builder::new().name("gw-record".to_owned()).spawn(move || {
+            // Recordings have the addresses and the times of other people's traffic.
+            outputs::keep_private();
             // The watching thread reports privileges that cannot be dropped, once for all threads.
             let _ = privilege::settle(Role::Watch);
             writer.run()
@@ -175,49 +187,19 @@ impl Recording {
     }
 }
 
-/// Gives the folder to a user if it is new, or if it belongs to root and contains at most a recording.
-/// Returns false if the user may not write it then.
-fn give(dir: &Path, new: bool, to: Identity) -> io::Result<bool> {
-    let about = fs::metadata(dir)?;
-    if about.uid() == to.user || about.mode() & 0o002 != 0 {
-        return Ok(true);
-    }
-    let is_recording = |entry: &fs::DirEntry| {
-        ["forward", "reverse"].iter().any(|side| {
-            let name = entry.file_name();
-            name == **side || name == *format!(".{side}.new")
-        })
-    };
-    let has_only_recordings = || -> io::Result<bool> {
-        let entries: Vec<fs::DirEntry> = fs::read_dir(dir)?.collect::<io::Result<_>>()?;
-        Ok(entries.iter().all(is_recording))
-    };
-    let gives = new || (about.uid() == 0 && has_only_recordings()?);
-    if gives {
-        give_folders(dir, to)?;
-    }
-    Ok(gives)
-}
-
-/// Changes the owner of folders only: a user who may write a folder may replace its files.
-fn give_folders(dir: &Path, to: Identity) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        // The type of a symbolic link is not that of its target, so a link is never followed.
-        if entry.file_type()?.is_dir() {
-            give_folders(&entry.path(), to)?;
-        }
-    }
-    chown(dir, Some(to.user), Some(to.group))
+/// True if the folder has the recordings of an earlier bridge at most.
+fn has_only_recordings(dir: &OpenDir) -> io::Result<bool> {
+    let is_recording = |name: &str| SIDES.iter().any(|side| name == *side || name == format!(".{side}.new"));
+    Ok(dir.entries()?.iter().all(|(name, _)| is_recording(&name.to_string_lossy())))
 }
 
 /// The error for a folder of another user.
-fn foreign(dir: &Path, shown: &Path, name: &str) -> OutputError {
-    let owner = fs::metadata(shown).map_or("another user".to_owned(), |of| format!("user {}", of.uid()));
+fn foreign(dir: &Path, name: &str) -> OutputError {
+    let owner = fs::metadata(dir).map_or("another user".to_owned(), |of| format!("user {}", of.uid()));
     OutputError::Foreign(format!(
         "--record {}: the folder belongs to {owner} and giveway writes it as {name}: name a folder that does not exist yet, or type \
          chown {name} {}, or choose another user with --user",
         dir.display(),
-        shown.display()
+        dir.display()
     ))
 }

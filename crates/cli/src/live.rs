@@ -207,7 +207,7 @@ fn bridge(
     manager.ready(&controller.describe().join("; "));
     // The control socket has its name. The file may be in a folder of root, so it is written before
     // privileges are dropped.
-    announce_ready(args);
+    announce_ready(args, identity);
     settle(args, user.as_ref(), reload.file.as_ref());
     let supervision = Supervision { signals, reload, manager, hooks };
     let ended = watch(args, bridge, &controller, supervision, &prepared, out)?;

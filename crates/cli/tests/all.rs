@@ -1,5 +1,6 @@
 //! The integration tests of this crate. They are one program, so that it is linked once.
 
+mod attacks;
 mod begin;
 mod captures;
 mod commands;

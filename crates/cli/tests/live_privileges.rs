@@ -532,3 +532,126 @@ fn users_that_do_not_exist_are_refused() {
     let (code, _, errors) = giveway(&["live", "--in", &a, "--out", &b, "--user", "no-such-user"]);
     assert!(code == Some(2) && errors.contains("no user \"no-such-user\""), "{errors}");
 }
+
+/// `apt purge` leaves nothing that the service of the package has created, and keeps what others have.
+#[test]
+fn a_purge_removes_the_files_of_the_service() {
+    let root = folder();
+    let path = |name: &str| root.path().join(name);
+    for kept in ["var/lib/other", "var/lib/private/other", "etc/giveway", "home/theirs"] {
+        fs::create_dir_all(path(kept)).unwrap();
+    }
+    fs::write(path("etc/giveway/wan.toml"), "rate = \"5mbit\"\n").unwrap();
+    fs::write(path("home/theirs/file"), "").unwrap();
+    fs::create_dir_all(path("var/lib/private/giveway-live-wan/recording")).unwrap();
+    fs::create_dir_all(path("run/giveway-live-wan")).unwrap();
+    std::os::unix::fs::symlink("private/giveway-live-wan", path("var/lib/giveway-live-wan")).unwrap();
+    // The service can make links in its folder.
+    let link = path("var/lib/private/giveway-live-wan/recording/link");
+    std::os::unix::fs::symlink(path("home/theirs"), link).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/debian/scripts/postrm");
+    for (step, states) in [("remove", 2), ("purge", 0)] {
+        let done = Command::new("sh").arg(&script).arg(step).env("DPKG_ROOT", root.path()).status().unwrap();
+        assert!(done.success());
+        let left = ["var/lib", "var/lib/private"].map(|folder| fs::read_dir(path(folder)).unwrap());
+        let left = left.into_iter().flatten().map(|entry| entry.unwrap().file_name());
+        let left = left.filter(|name| name.to_string_lossy().starts_with("giveway-live-")).count();
+        assert_eq!(left, states, "after {step}");
+    }
+    assert!(!path("run/giveway-live-wan").exists());
+    assert!(path("var/lib/private/other").exists() && path("home/theirs/file").exists());
+    assert!(path("etc/giveway/wan.toml").exists());
+}
+
+/// The service has a user of its own, who cannot read a key that only root may read. systemd passes it on.
+#[test]
+fn the_service_gets_the_key_that_only_root_may_read() {
+    assert_eq!(unit("DynamicUser"), "yes");
+    assert_eq!(unit("LoadCredential"), "key:/etc/giveway/%i.key");
+    // Without a default, a missing key would prevent the start of a bridge that needs none.
+    assert_eq!(unit("SetCredential"), "key:none");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd/example.toml");
+    let example = fs::read_to_string(example).unwrap();
+    assert!(example.contains("reserve-key-file = \"/run/credentials/giveway-live@NAME.service/key\""));
+}
+
+/// Outputs are created with the ids of the user that the bridge becomes, and the last component of their
+/// paths is never a link, so that this user reaches nothing else through root.
+#[test]
+fn outputs_of_root_reach_nothing_that_their_user_cannot_reach() {
+    let Some(bed) = Bed::build("z") else { return };
+    let dir = folder();
+    let (home, roots) = (dir.path().join("home"), dir.path().join("roots"));
+    for folder in [&home, &roots, &roots.join("empty")] {
+        fs::create_dir(folder).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    chown(&home, Some(12_345), Some(12_345)).unwrap();
+    fs::write(roots.join("capture.pcapng"), [0x0a, 0x0d, 0x0d, 0x0a]).unwrap();
+    fs::write(roots.join("secret"), "theirs").unwrap();
+    let live = |flag: &str, path: &Path, more: &[&str]| {
+        let output = Command::new(GIVEWAY)
+            .args(["live", "--in", &bed.name("a1"), "--out", &bed.name("b0"), "--duration", "50ms", flag])
+            .arg(path)
+            .args(more)
+            .env("SUDO_UID", "12345")
+            .env("SUDO_GID", "12345")
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let link = |name: &str, to: PathBuf| {
+        let link = home.join(name);
+        std::os::unix::fs::symlink(to, &link).unwrap();
+        link
+    };
+    for (flag, path, more) in [
+        ("--record", link("record", roots.join("empty")), &[][..]),
+        ("--record", link("above", roots.clone()).join("new"), &[]),
+        ("--pcap", link("a.pcapng", roots.join("capture.pcapng")), &[]),
+        ("--pcap", link("b.pcapng", roots.join("new.pcapng")), &[]),
+        ("--pcap", home.join("above/capture.pcapng"), &[]),
+        ("--trace", link("a.trace", roots.join("secret")), &["--force"]),
+        ("--trace", home.join("above/new.trace"), &[]),
+    ] {
+        let (code, errors) = live(flag, &path, more);
+        assert_eq!(code, Some(2), "{flag} {}: {errors}", path.display());
+        assert!(errors.contains(" is a link") || errors.contains("may not write"), "{flag}: {errors}");
+    }
+    // A failure to write this file is only a remark.
+    let (_, errors) = live("--ready", &link("ready", roots.join("ready")), &[]);
+    assert!(errors.contains("it is a link: name the file that it leads to"), "{errors}");
+    assert_eq!(fs::read(roots.join("capture.pcapng")).unwrap().len(), 4);
+    assert_eq!(fs::read_to_string(roots.join("secret")).unwrap(), "theirs");
+    assert_eq!(fs::read_dir(&roots).unwrap().count(), 3);
+    assert_eq!(fs::metadata(roots.join("empty")).unwrap().uid(), 0);
+}
+
+/// Captures and recordings have other people's traffic, so only their owner may read them.
+#[test]
+fn captures_and_recordings_are_private() {
+    let Some(bed) = Bed::build("p") else { return };
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    // A file of an earlier bridge is made private, too.
+    fs::write(path("b.pcapng"), "").unwrap();
+    for pcap in [path("a.pcapng"), path("b.pcapng")] {
+        let files = ["--record", &path("record"), "--pcap", &pcap, "--trace", &path("a.trace")];
+        let mut live = Live::start(&bed, dir.path(), &files);
+        live.signal("-TERM");
+        let (code, _, errors) = live.end();
+        assert_eq!(code, Some(0), "{errors}");
+        let mut open =
+            vec![PathBuf::from(path("record")), PathBuf::from(&pcap), PathBuf::from(path("a.trace"))];
+        let mut seen = 0;
+        while let Some(path) = open.pop() {
+            let about = fs::metadata(&path).unwrap();
+            assert_eq!(about.mode() & 0o077, 0, "{}", path.display());
+            seen += 1;
+            if about.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        assert!(seen > 10, "{seen} files and folders");
+    }
+}

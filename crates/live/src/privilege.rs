@@ -7,6 +7,7 @@
 
 mod calls;
 mod files;
+pub mod outputs;
 
 use std::io;
 use std::sync::OnceLock;

@@ -8,12 +8,13 @@
 //! as `kernel.NAME`.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
+use giveway_files::{Dir, Kind};
 use giveway_kernel::attach::{self, Attached, LoadRequest, Source};
 use giveway_measure::{Fingerprint, Metrics, Summary};
 use giveway_qdisc::{DropReason, Rate, Span};
@@ -53,6 +54,8 @@ pub struct LiveRouter {
     program: Background,
     /// Folder of its record, if it records.
     record: Option<PathBuf>,
+    /// Folder to which the record is copied at the end, if it is kept.
+    keep: Option<PathBuf>,
     /// Its standard output: a JSON summary at the end.
     json_output: File,
     /// Its standard error.
@@ -153,9 +156,10 @@ impl Router {
                 Ok(Router::Bpf(Box::new(Bpf { attached, delay: delay()?, before: Mutex::default() })))
             }
             Contender::Ours(at) => {
-                let record = start.keep.map_or_else(|| start.scratch.join("record"), Path::to_owned);
-                let live_router = LiveRouter::start(start, &live_router(start.live, *at), Some(record))?;
-                Ok(Router::Live(Box::new(live_router)))
+                // The router gives up the rights that it needs to write elsewhere.
+                let record = start.scratch.join("record");
+                let started = LiveRouter::start(start, &live_router(start.live, *at), Some(record))?;
+                Ok(Router::Live(Box::new(LiveRouter { keep: start.keep.map(Path::to_owned), ..started })))
             }
         }
     }
@@ -453,6 +457,20 @@ fn summary_in(folder: &Path) -> Result<Summary, TestbedError> {
     serde_json::from_str(&text).map_err(|error| wrong(&path, error.to_string()))
 }
 
+/// Copies a folder into another one, in place of what has the same names there.
+fn copy(from: &Dir, to: &Dir) -> io::Result<()> {
+    for (name, kind) in from.entries()? {
+        match kind {
+            Kind::Folder => {
+                to.remove_all(&name)?;
+                copy(&from.enter(&name)?, &to.make(&name, 0o777)?)?;
+            }
+            _ => drop(io::copy(&mut from.file(&name)?, &mut to.new_file(&name, 0o666)?)?),
+        }
+    }
+    Ok(())
+}
+
 impl LiveRouter {
     /// Starts `giveway live` in the test bed. When this returns, frames pass.
     fn start(
@@ -489,7 +507,7 @@ impl LiveRouter {
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = command.spawn().map_err(TestbedError::system(format!("start {}", program.display())))?;
         let program = Background::new(child);
-        let mut live_router = LiveRouter { program, record, json_output, messages };
+        let mut live_router = LiveRouter { program, record, keep: None, json_output, messages };
         if live_router.program.starts(|| ready.exists()) {
             return Ok(live_router);
         }
@@ -505,6 +523,10 @@ impl LiveRouter {
         let status = self.program.status().map_err(TestbedError::system("wait for the router"))?;
         if !status.success() {
             return Err(self.error("failed"));
+        }
+        if let (Some(record), Some(keep)) = (&self.record, &self.keep) {
+            let copied = Dir::open(record).and_then(|from| copy(&from, &Dir::create(keep)?));
+            copied.map_err(TestbedError::system(format!("keep the recording in {}", keep.display())))?;
         }
         let summary = self.record.as_ref().map(|record| summary_in(&record.join("forward"))).transpose()?;
         let Ok(summary_json) = serde_json::from_reader::<_, Value>(&self.json_output) else {

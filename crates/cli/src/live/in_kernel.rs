@@ -24,7 +24,7 @@ use giveway_kernel::attach::{self, LoadRequest, Source};
 use giveway_kernel::route::Route;
 use giveway_kernel_plan::plan::Plan;
 use giveway_live::clock::monotonic_ns;
-use giveway_live::privilege::{self, Confinement};
+use giveway_live::privilege::{self, Confinement, Identity};
 use giveway_qdisc::Rate;
 use giveway_runner::chain;
 use giveway_watch::{Direction, Snapshot, json, summary};
@@ -160,7 +160,7 @@ pub fn live(args: &Args, requests: [DirectionRequest; 2], out: &mut dyn Write) -
     // Only the threads that serve clients change their user: the watching thread must load and unload.
     let user = user.map(|(identity, _)| identity);
     privilege::confine(Confinement { user, folders: Vec::new() });
-    bridge(args, requests, prepared, out)
+    bridge(args, requests, prepared, user, out)
 }
 
 /// Loads the disciplines, watches them, and unloads them at the end.
@@ -168,6 +168,7 @@ fn bridge(
     args: &Args,
     requests: [DirectionRequest; 2],
     mut prepared: Prepared,
+    user: Option<Identity>,
     out: &mut dyn Write,
 ) -> Result<Outcome, CliError> {
     let more = args.overhead as i32 - FRAME;
@@ -235,7 +236,7 @@ fn bridge(
             show::message("Ctrl-C ends it");
         }
     }
-    announce_ready(args);
+    announce_ready(args, user);
     if let Err(error) = kept {
         remark(args, &format!("not all privileges could be dropped: {}", chain(&error)));
     }

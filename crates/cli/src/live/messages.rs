@@ -1,5 +1,9 @@
 //! Messages of a bridge on the standard error.
 
+use std::io::Write;
+
+use giveway_live::privilege::{Identity, outputs};
+
 use super::args::Args;
 use crate::outputs::READY;
 use crate::show;
@@ -11,10 +15,15 @@ pub fn remark(args: &Args, text: &str) {
     }
 }
 
-/// Writes the file of `--ready`, once frames pass. A failure is a remark.
-pub fn announce_ready(args: &Args) {
+/// Access rights of the file of `--ready`: all users may wait for it.
+const READABLE: u32 = 0o644;
+
+/// Writes the file of `--ready` with the ids of the user that the process becomes, once frames pass. A
+/// failure is a remark.
+pub fn announce_ready(args: &Args, user: Option<Identity>) {
+    let write = |ready| outputs::file(ready, user, READABLE)?.write_all(READY.as_bytes());
     if let Some(ready) = &args.ready
-        && let Err(error) = std::fs::write(ready, READY)
+        && let Err(error) = write(ready)
     {
         remark(args, &format!("--ready {}: {error}", ready.display()));
     }

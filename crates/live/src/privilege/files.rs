@@ -1,10 +1,12 @@
 //! The folders in which a thread may open files (Landlock).
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use giveway_files::Dir;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
 };
@@ -23,7 +25,7 @@ pub enum Rights {
 /// A folder that was opened before privileges were dropped.
 #[derive(Debug)]
 pub struct Folder {
-    file: File,
+    fd: OwnedFd,
     rights: Rights,
 }
 
@@ -36,13 +38,21 @@ impl Folder {
     pub fn open(path: &Path, rights: Rights) -> io::Result<Folder> {
         let flags = libc::O_PATH | libc::O_DIRECTORY;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-        Ok(Folder { file, rights })
+        Ok(Folder { fd: file.into(), rights })
+    }
+
+    /// A folder that is open already.
+    ///
+    /// # Errors
+    /// If the process has no descriptor left.
+    pub fn of(dir: &Dir, rights: Rights) -> io::Result<Folder> {
+        Ok(Folder { fd: dir.as_fd().try_clone_to_owned()?, rights })
     }
 
     /// Descriptor of the folder. After the folder was passed to [`super::confine`], it stays open until the
     /// process ends.
-    pub fn descriptor(&self) -> std::os::fd::RawFd {
-        std::os::fd::AsRawFd::as_raw_fd(&self.file)
+    pub fn descriptor(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 }
 
@@ -67,7 +77,7 @@ pub(super) fn restrict(folders: &[Folder]) -> Result<(), LiveError> {
                     | AccessFs::Refer
             }
         };
-        ruleset = ruleset.add_rule(PathBeneath::new(&folder.file, rights)).map_err(failed)?;
+        ruleset = ruleset.add_rule(PathBeneath::new(&folder.fd, rights)).map_err(failed)?;
     }
     match ruleset.restrict_self().map_err(failed)?.ruleset {
         RulesetStatus::NotEnforced => Err(LiveError::NoLandlock),

@@ -98,6 +98,55 @@ fn only_the_calling_thread_changes_its_user() {
     assert_eq!(ids().0, four("0"));
 }
 
+/// As root: outputs are created with the ids of another user, and where only root can change names, root
+/// gives them to that user.
+#[test]
+fn outputs_belong_to_their_user_and_are_created_with_its_rights() {
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let user = Identity { user: 65_534, group: 65_534 };
+    let dir = std::env::temp_dir().join(format!("giveway-outputs-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    let (roots, theirs, others) = (dir.join("roots"), dir.join("theirs"), dir.join("others"));
+    for (folder, owner) in [(&roots, 0), (&theirs, 65_534), (&others, 12_345)] {
+        std::fs::create_dir_all(folder).unwrap();
+        chown(folder, Some(owner), Some(owner)).unwrap();
+    }
+    let has = outputs::as_user(user, || Ok(caps::read(None, CapSet::Permitted).map(|set| set.len())));
+    assert_eq!(has.unwrap().unwrap(), 0, "capabilities");
+    assert!(!caps::read(None, CapSet::Effective).unwrap().is_empty(), "the caller keeps them");
+    let owner =
+        |path: &std::path::Path| std::fs::symlink_metadata(path).map(|of| (of.uid(), of.mode() & 0o777));
+    for folder in [&roots, &theirs] {
+        drop(outputs::file(&folder.join("file"), Some(user), 0o600).unwrap());
+        assert_eq!(owner(&folder.join("file")).unwrap(), (65_534, 0o600), "{}", folder.display());
+        // It may be there already.
+        drop(outputs::file(&folder.join("file"), Some(user), 0o600).unwrap());
+        let new = outputs::folder(&folder.join("new/folder"), Some(user)).unwrap();
+        assert!(matches!(new, outputs::OutputFolder::Writable(_)));
+        assert_eq!(owner(&folder.join("new/folder")).unwrap(), (65_534, 0o700), "{}", folder.display());
+    }
+    let denied = |result: io::Result<()>| result.unwrap_err().kind() == io::ErrorKind::PermissionDenied;
+    assert!(denied(outputs::file(&others.join("file"), Some(user), 0o600).map(drop)));
+    assert!(denied(outputs::folder(&others.join("folder"), Some(user)).map(drop)));
+    std::fs::create_dir(others.join("empty")).unwrap();
+    assert!(denied(outputs::folder(&others.join("empty"), Some(user)).map(drop)), "others can rename it");
+    std::fs::write(roots.join("secret"), "secret").unwrap();
+    symlink(roots.join("secret"), theirs.join("link")).unwrap();
+    symlink(&roots, theirs.join("above")).unwrap();
+    assert!(outputs::file(&theirs.join("link"), Some(user), 0o600).is_err());
+    assert!(denied(outputs::file(&theirs.join("above/new-file"), Some(user), 0o600).map(drop)));
+    assert!(outputs::folder(&theirs.join("above"), Some(user)).is_err());
+    assert_eq!(std::fs::read_to_string(roots.join("secret")).unwrap(), "secret");
+    assert_eq!(owner(&roots).unwrap().0, 0);
+    std::fs::create_dir(roots.join("empty")).unwrap();
+    let known = outputs::folder(&roots.join("empty"), Some(user)).unwrap();
+    assert!(matches!(known, outputs::OutputFolder::OfRoot(_)), "the caller decides about its content");
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 #[test]
 fn files_are_opened_only_in_the_configured_folders() {
     let dir = std::env::temp_dir().join(format!("giveway-folders-{}", std::process::id()));

@@ -1,0 +1,209 @@
+//! Files and folders that are created before privileges are dropped.
+//!
+//! # The rule
+//! - They are created and opened with the ids of the user that the process becomes, so this user can reach
+//!   nothing through them that it cannot reach itself. A thread takes the ids for good, and ends: no step can
+//!   fail that would give the privileges back to the wrong code.
+//! - A user may not write in folders of root. There, root creates them and changes their owner, by descriptor,
+//!   but only if no other user can change a name on the way.
+//! - The last component is never a link.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::Path;
+
+use caps::{CapSet, Capability};
+use giveway_files::{Dir, Kind, input};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{AccessFlags, faccessat};
+
+use super::{Identity, become_user};
+
+/// Access rights of a folder that only its owner may use.
+const PRIVATE: u32 = 0o700;
+/// Attempts to open a file that another process creates and removes.
+const ATTEMPTS: u32 = 100;
+
+/// A folder for outputs.
+#[derive(Debug)]
+pub enum OutputFolder {
+    /// The user may write in it.
+    Writable(Dir),
+    /// It belongs to root, and only root can change a name on the way to it. [`give`] changes its owner.
+    OfRoot(Dir),
+}
+
+/// Runs `work` with the ids of a user, without its supplementary groups and without capabilities.
+///
+/// # Errors
+/// That of `work`, or the error of the system if this process may not become the user.
+pub fn as_user<T: Send>(
+    Identity { user, group }: Identity,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let become_and_work = || {
+        let became = become_user(Identity { user, group }).and_then(|()| {
+            // Only a user other than root loses them with the change.
+            let sets = [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted];
+            sets.into_iter().try_for_each(|set| caps::clear(None, set)).map_err(io::Error::other)
+        });
+        became.map_err(|error| {
+            io::Error::other(format!("cannot become user {user}, to create it for that user: {error}"))
+        })?;
+        work()
+    };
+    std::thread::scope(|scope| match scope.spawn(become_and_work).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Opens a folder in which `user` writes later, and creates it if it is missing. `None` is the user of this
+/// process.
+///
+/// # Errors
+/// `PermissionDenied` if the user may not write there, and root does not create it there.
+pub fn folder(path: &Path, user: Option<Identity>) -> io::Result<OutputFolder> {
+    let writable = || {
+        let dir = match path.file_name() {
+            Some(name) => Dir::create(parent(path))?.make(name, PRIVATE)?,
+            None => Dir::open(path)?,
+        };
+        faccessat(&dir, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS)?;
+        Ok(OutputFolder::Writable(dir))
+    };
+    let Some(user) = user.filter(|_| may_become()) else { return writable() };
+    or_by_root(as_user(user, writable), || {
+        let name = path.file_name().ok_or(Errno::EACCES)?;
+        let above = Dir::create_of_root(parent(path))?;
+        if above.kind(name)?.is_some_and(|kind| kind != Kind::Folder) {
+            return Err(Errno::ENOTDIR.into());
+        }
+        let is_new = above.kind(name)?.is_none();
+        let dir = above.make(name, PRIVATE)?;
+        if is_new {
+            give(&dir, user)?;
+            return Ok(OutputFolder::Writable(dir));
+        }
+        let owner = File::from(openat(&dir, ".", OFlag::O_RDONLY, Mode::empty())?).metadata()?.uid();
+        if owner == 0 { Ok(OutputFolder::OfRoot(dir)) } else { Err(Errno::EACCES.into()) }
+    })
+}
+
+/// Opens a file for writing, empty, and creates it if it is missing, with these access rights. Pipes and
+/// devices are opened as they are. `None` is the user of this process.
+///
+/// # Errors
+/// `PermissionDenied` as [`folder`]; an error for a link in its place; otherwise the error of the system.
+pub fn file(path: &Path, user: Option<Identity>, rights: u32) -> io::Result<File> {
+    // A descriptor that the caller gave to this process belongs to the caller.
+    if input::is_descriptor(path) {
+        return File::options().write(true).open(path);
+    }
+    let name = path.file_name().ok_or(Errno::EISDIR)?;
+    let open = |dir: Dir| open(&dir, Path::new(name), rights);
+    let Some(user) = user.filter(|_| may_become()) else { return Ok(open(Dir::open(parent(path))?)?.0) };
+    or_by_root(as_user(user, || Ok(open(Dir::open(parent(path))?)?.0)), || {
+        let (file, is_new) = open(Dir::open_of_root(parent(path))?)?;
+        if is_new {
+            fchown(&file, Some(user.user), Some(user.group))?;
+        }
+        Ok(file)
+    })
+}
+
+/// Changes the owner of a folder, and of the folders in it. Files stay: a user who may write a folder may
+/// replace its files.
+///
+/// # Errors
+/// The error of the system.
+pub fn give(dir: &Dir, to: Identity) -> io::Result<()> {
+    for (name, kind) in dir.entries()? {
+        if kind == Kind::Folder {
+            give(&dir.enter(name)?, to)?;
+        }
+    }
+    let opened = openat(dir, ".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+    fchown(opened, Some(to.user), Some(to.group))
+}
+
+/// Makes all files and folders that this process creates from now on private to their owner.
+pub fn keep_private() {
+    umask(Mode::from_bits_truncate(0o077));
+}
+
+/// True if this process may change its user. Otherwise it keeps its user, also later, as in a container
+/// without these capabilities.
+fn may_become() -> bool {
+    let has = |capability| caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false);
+    has(Capability::CAP_SETUID) && has(Capability::CAP_SETGID)
+}
+
+/// The result of the user, or if it was denied, that of root.
+fn or_by_root<T>(by_user: io::Result<T>, by_root: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    match by_user {
+        Err(error) if denied(&error) => by_root().map_err(|error| match denied(&error) {
+            true => io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "the user that giveway becomes may not write there, and root creates nothing where another user can change \
+                 names: name a place of that user, or one that only root can change, or another user with --user",
+            ),
+            false => error,
+        }),
+        done => done,
+    }
+}
+
+/// Opens a file for writing, and returns true if it is new.
+fn open(dir: &Dir, name: &Path, rights: u32) -> io::Result<(File, bool)> {
+    let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NOCTTY;
+    let new = flags | OFlag::O_CREAT | OFlag::O_EXCL;
+    for _ in 0..ATTEMPTS {
+        match openat(dir, name, flags, Mode::empty()) {
+            Ok(found) => {
+                let file = File::from(found);
+                empty(&file, rights)?;
+                return Ok((file, false));
+            }
+            Err(Errno::ENOENT) => {}
+            Err(Errno::ELOOP) => {
+                return Err(io::Error::other("it is a link: name the file that it leads to"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        match openat(dir, name, new, Mode::from_bits_truncate(rights)) {
+            Ok(made) => {
+                let file = File::from(made);
+                // Whatever umask(2) is.
+                file.set_permissions(PermissionsExt::from_mode(rights))?;
+                return Ok((file, true));
+            }
+            Err(Errno::EEXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::Error::other("another process creates and removes it"))
+}
+
+/// Empties a file that was there.
+fn empty(file: &File, rights: u32) -> io::Result<()> {
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Ok(());
+    }
+    if about.nlink() > 1 {
+        return Err(io::Error::other("the file has a second name (a hard link): remove it"));
+    }
+    // Only its owner may change this. The file of another user keeps its rights.
+    let _ = file.set_permissions(PermissionsExt::from_mode(rights));
+    file.set_len(0)
+}
+
+/// The folder that contains a path.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
