@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
+use giveway_files::input;
+
 use crate::error::CaptureError;
 use crate::file::{Frame, Frames};
 use crate::ip::{self, Ip};
@@ -48,12 +50,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a pcap or pcapng file, compressed with gzip, zstd or lz4, or not.
+    /// Opens a pcap or pcapng file, compressed with gzip, zstd or lz4, or not. A pipe is an error: its writer
+    /// may never come. [`Reader::new`] reads from one.
     ///
     /// # Errors
     /// If the file cannot be opened, is not a capture, or has a link type that is not supported.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, CaptureError> {
-        let file = std::fs::File::open(path).map_err(CaptureError::Open)?;
+        let file = input::open(path.as_ref()).map_err(CaptureError::Open)?;
         Reader::new(file)
     }
 

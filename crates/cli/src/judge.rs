@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::value_parser;
 use giveway_evaluate::EvaluateError;
+use giveway_files::input;
 use giveway_judge::{Candidate, Judgement, Rejected, Request, json, judge as run, named, public, text};
 use giveway_qdisc::Bytes;
 use giveway_runner::{Outcome, processors};
@@ -119,7 +120,7 @@ fn secret(args: &Args) -> Result<String, CliError> {
         use std::hash::{BuildHasher, RandomState};
         return Ok(RandomState::new().hash_one(0).to_string());
     };
-    let text = std::fs::read_to_string(path)
+    let text = input::read_given(path)
         .map_err(|error| CliError::Usage(format!("{} cannot be read: {}", path.display(), error)))?;
     let text = text.trim();
     if text.is_empty() {

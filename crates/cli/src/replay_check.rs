@@ -1,9 +1,9 @@
 //! `giveway replay-check`: replays operation traces and compares the results.
 
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
+use giveway_files::input;
 use giveway_replay::{Close, Section, Totals, Verdict};
 
 use crate::error::CliError;
@@ -36,7 +36,7 @@ pub fn replay_check(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliErro
     let mut all = Totals::default();
     for file in &args.files {
         let name = file.display();
-        let opened = match File::open(file) {
+        let opened = match input::open_given(file) {
             Ok(opened) => opened,
             Err(error) => {
                 show::message(&format!("cannot read {name}: {error}"));

@@ -1,9 +1,11 @@
 //! Arguments that `giveway live --reserve` and `giveway reserve` share: the key file and the EtherTypes.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use giveway_files::input;
 use giveway_qdisc::hash::SipHasher;
 use giveway_reserve::EtherTypes;
 
@@ -37,13 +39,18 @@ pub enum KeyError {
 /// # Errors
 /// If the file cannot be read, or does not contain a key.
 pub fn key(flag: &'static str, file: &Path) -> Result<SipHasher, KeyError> {
-    let text = std::fs::read_to_string(file).map_err(|source| KeyError::Read {
+    let read = |mut open: File| {
+        let mut text = String::new();
+        open.read_to_string(&mut text)?;
+        Ok((text, open.metadata()?.permissions().mode()))
+    };
+    let (text, mode) = input::open_given(file).and_then(read).map_err(|source| KeyError::Read {
         flag,
         file: file.to_owned(),
         source,
     })?;
     let key = giveway_reserve::key(&text).ok_or_else(|| KeyError::Invalid { flag, file: file.to_owned() })?;
-    if std::fs::metadata(file).is_ok_and(|about| about.permissions().mode() & 0o077 != 0) {
+    if mode & 0o077 != 0 {
         let file = file.display();
         show::message(&format!("{flag} {file}: other users can read the key; type chmod 600 {file}"));
     }

@@ -1,9 +1,9 @@
 //! The flags of every command that reads a scenario, and the reading itself.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use giveway_files::input;
 use giveway_scenario::{Draft, Scenario};
 
 use crate::error::CliError;
@@ -62,7 +62,7 @@ impl ScenarioArgs {
 /// Names the command for a capture at the place of a scenario.
 fn refuse_captures(file: &Path) -> Result<(), CliError> {
     let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(16).read_to_end(&mut head));
+    let read = input::open(file).and_then(|file| file.take(16).read_to_end(&mut head));
     if read.is_ok() && giveway_capture::looks_like_capture(&head) {
         let name = file.display();
         return Err(CliError::Usage(format!(

@@ -9,6 +9,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use giveway_files::input;
+
 use crate::config::{self, BridgeConfig};
 use crate::error::ControlError;
 
@@ -106,7 +108,7 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// Opens the file and reads it.
+    /// Opens the file and reads it. Only a descriptor of this process, such as `/dev/stdin`, may be a pipe.
     ///
     /// # Errors
     /// If the file cannot be read, or is not valid.
@@ -156,7 +158,7 @@ impl SettingsFile {
     }
 
     fn read_by_name(&mut self) -> Result<Vec<Setting>, ControlError> {
-        let opened = File::open(&self.path);
+        let opened = input::open_given(&self.path);
         let file = opened.map_err(|error| match (&self.open, error.kind()) {
             (Some(_), io::ErrorKind::PermissionDenied) => self.error(format!(
                 "another file has this name now, and this process may not read it: {error}; make the file readable for the user that \
@@ -256,8 +258,19 @@ mod tests {
     }
 
     #[test]
-    fn endless_files_are_refused() {
-        let error = SettingsFile::open(Path::new("/dev/zero")).unwrap_err().to_string();
-        assert!(error.contains("longer than 65536 bytes"), "{error}");
+    fn endless_files_and_pipes_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (long, pipe) = (dir.path().join("long.toml"), dir.path().join("pipe.toml"));
+        fs::write(&long, vec![b'#'; 65_537]).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for (path, why) in [
+            (&*long, "longer than 65536 bytes"),
+            (&*pipe, "it is a named pipe, not a file"),
+            (Path::new("/dev/zero"), "it is a device, not a file"),
+        ] {
+            let error = SettingsFile::open(path).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

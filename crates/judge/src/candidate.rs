@@ -1,8 +1,10 @@
 //! Candidates: disciplines that can run behind an observer and a hidden change.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use giveway_evaluate::EvaluateError;
+use giveway_files::input;
 use giveway_measure::Record;
 use giveway_observe::observe_network;
 use giveway_qdisc::{LinkContext, Qdisc};
@@ -223,7 +225,7 @@ pub fn named(name: &str, limits: Limits) -> std::io::Result<Result<Box<dyn Candi
     if !name.ends_with(MODULE) {
         return Ok(Ok(Box::new(BuiltIn::new(name))));
     }
-    let bytes = std::fs::read(name)?;
+    let bytes = input::read(Path::new(name))?;
     Ok(match Module::read(&bytes, limits) {
         Ok(module) => Ok(Box::new(Program::new(name, module))),
         Err(error) => Err(Rejected::new(Code::Module, error.to_string())),

@@ -1,10 +1,11 @@
 //! The rate or the delay of a link over time: its description, and its pieces.
 
 use std::fs::File;
-use std::io::{BufReader, Cursor};
+use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use giveway_files::input;
 use giveway_qdisc::{Rate, Span, Time};
 
 use crate::error::TraceError;
@@ -129,11 +130,14 @@ impl Profile {
         let Kind::File(path, format) = &self.kind else { return Ok(self) };
         let unread =
             |error: std::io::Error| TraceError::whole(format!("cannot be read: {error}"), "check the file");
-        if std::fs::metadata(path).map_err(unread)?.len() > LARGEST {
+        let file = input::open(path).map_err(unread)?;
+        if file.metadata().map_err(unread)?.len() > LARGEST {
             let message = "the file has more than 1 GiB, and is kept in memory here";
             return Err(TraceError::whole(message, "write a shorter trace, with loop = true"));
         }
-        let content: Arc<[u8]> = std::fs::read(path).map_err(unread)?.into();
+        let mut content = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut content).map_err(unread)?;
+        let content: Arc<[u8]> = content.into();
         let quantity = match format {
             Format::Mahimahi => Quantity::Rate,
             Format::Csv(quantity) => *quantity,
@@ -475,7 +479,7 @@ impl Source {
                 Ok(Source::Ramp { points: Arc::clone(points), next: 0, at: Span::ZERO })
             }
             Kind::File(path, format) => {
-                let file = File::open(path).map_err(|error| {
+                let file = input::open(path).map_err(|error| {
                     TraceError::whole(
                         format!("cannot be opened: {error}"),
                         "the path is relative to the folder of the scenario",

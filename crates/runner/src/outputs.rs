@@ -1,10 +1,10 @@
 //! Output files that the user names. An existing file is replaced only if it has the same kind, or with
 //! `--force`, so that a typing mistake does not destroy a scenario.
 
-use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use giveway_files::input;
 use giveway_record::Existing;
 
 use crate::{Frontend, RunnerError};
@@ -92,11 +92,7 @@ impl Kind {
 /// # Errors
 /// [`RunnerError::Usage`] if another file is there; the message names the remedies.
 pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend) -> Result<(), RunnerError> {
-    // The type is checked first, because opening a named pipe waits for its writer.
-    if !fs::metadata(place).is_ok_and(|data| data.is_file()) {
-        return Ok(());
-    }
-    let Ok(file) = File::open(place) else { return Ok(()) };
+    let Ok(file) = input::open(place) else { return Ok(()) };
     let mut begin = Vec::new();
     let read = file.take(LOOKED_AT).read_to_end(&mut begin);
     if read.is_ok() && kind.begins(&begin) {

@@ -210,6 +210,7 @@ fn traffic(
     let of_kind = format!("{} traffic", source.name);
     let shared = fields::keys::<TrafficKeys>();
     let spec = reading.keys_of_kind(table, (&of_kind, &what), &shared, source.schema, source.from_json)?;
+    reading.only_files(table, folder)?;
     if let Some(ports) = ports
         && let Err(invalid) =
             spec.build(&TrafficContext { ports, streams: Streams::new(0), folder: folder.to_owned() })

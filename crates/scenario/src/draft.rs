@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use giveway_files::input;
+
 use crate::diagnostic::Diagnostic;
 use crate::error::LoadError;
 use crate::origin::Origin;
@@ -29,7 +31,7 @@ impl Draft {
     /// If the file cannot be read. [`Draft::finish`] reports mistakes inside it.
     pub fn load(path: impl AsRef<Path>) -> Result<Draft, LoadError> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|error| LoadError::new(path, error))?;
+        let text = input::read_to_string(path).map_err(|error| LoadError::new(path, error))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Ok(Draft::named(&path.display().to_string(), &text, folder))
     }

@@ -2,8 +2,10 @@
 //! still read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use giveway_files::input;
 use giveway_qdisc::Invalid;
 use giveway_qdisc::units::nearest;
 use schemars::{JsonSchema, Schema};
@@ -144,6 +146,20 @@ impl Reading {
         let key = table.get(invalid.parameter).map(|node| node.span.clone());
         let place = key.unwrap_or_else(|| head(&self.origin, table));
         self.report(Diagnostic::error(place, format!("{what}: {invalid}")));
+    }
+
+    /// Reports a text of a table that names a pipe, a socket or a device, which a source would wait for.
+    /// Returns `None` then.
+    pub fn only_files(&mut self, table: &Table, folder: &Path) -> Option<()> {
+        let mut wrong = Vec::new();
+        table.visit_texts(&mut |node, text| {
+            if let Err(error) = input::check(&folder.join(text)) {
+                wrong.push(Diagnostic::error(node.span.clone(), format!("{text} cannot be read: {error}")));
+            }
+        });
+        let fine = wrong.is_empty();
+        wrong.into_iter().for_each(|diagnostic| self.report(diagnostic));
+        fine.then_some(())
     }
 
     /// Reports the keys of a table that are not among `known`.

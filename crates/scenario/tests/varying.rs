@@ -2,7 +2,7 @@
 
 use giveway_links::{Gilbert, Loss, Reorder};
 use giveway_qdisc::{Bytes, Rate, Share, Span};
-use giveway_scenario::{Backend, Network, Scenario, ScenarioError};
+use giveway_scenario::{Backend, Draft, Network, Scenario, ScenarioError};
 
 /// A scenario whose first link has these keys in place of a rate.
 fn text(keys: &str) -> String {
@@ -256,4 +256,41 @@ fn a_test_bed_refuses_what_it_does_not_emulate() {
         let error = Scenario::parse(&scenario(keys), ".").expect_err("it is refused").to_string();
         assert!(error.contains(message), "{error}");
     }
+}
+
+/// A scenario may come from another person, and opening a named pipe waits until somebody writes to it.
+#[test]
+#[cfg(unix)]
+fn a_pipe_in_place_of_a_file_is_an_error_at_once() {
+    let (folder, path) = folder("edges.csv", b"from,to,rate,delay\n");
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    for keys in [
+        "rate = { trace = \"pipe\" }",
+        "rate = { csv = \"pipe\" }",
+        "rate = \"1mbit\"\ndelay = { csv = \"pipe\" }",
+    ] {
+        let error = error_in(keys, &path);
+        assert!(error.contains("it is a named pipe, not a file"), "{keys}: {error}");
+    }
+    let fine = text("rate = \"1mbit\"");
+    for (traffic, place) in [
+        ("kind = \"bulk\"", "timing = \"pipe.csv\"\n"),
+        ("kind = \"capture\"\nfile = \"pipe\"", ""),
+        ("kind = \"applications\"\nfile = \"pipe\"", ""),
+        ("kind = \"flow_list\"\nfile = \"pipe\"", ""),
+    ] {
+        std::fs::rename(&pipe, folder.path().join(if place.is_empty() { "pipe" } else { "pipe.csv" }))
+            .unwrap();
+        let text = format!("{place}{}", fine.replace("kind = \"bulk\"", traffic));
+        let error = Scenario::parse(&text, &*path).expect_err("it is invalid").to_string();
+        assert!(error.contains("it is a named pipe, not a file"), "{traffic}: {error}");
+        let _ = std::fs::rename(folder.path().join("pipe.csv"), &pipe);
+    }
+    let file = folder.path().join("scenario.toml");
+    std::fs::rename(&pipe, &file).unwrap();
+    let error = Draft::load(&file).map(drop).unwrap_err();
+    let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    assert!(format!("{error} {source}").contains("it is a named pipe, not a file"), "{error}: {source}");
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use giveway_files::input;
 use giveway_links::{Lateness, Wake};
 use giveway_qdisc::Span;
 
@@ -46,7 +47,7 @@ pub(crate) fn lateness(
     if !files.iter().any(|file| file == written) {
         files.push(written.to_owned());
     }
-    let text = match std::fs::read_to_string(folder.join(written)) {
+    let text = match input::read_to_string(&folder.join(written)) {
         Ok(text) => text,
         Err(error) => {
             let message = format!("{key}: {written} cannot be read: {error}");

@@ -240,6 +240,7 @@ fn entry(
         quic: quic?,
         table: table.clone(),
     };
+    reading.only_files(table, context.folder)?;
     let built = stream.spec.build(&stream.context(&Streams::new(0), context.folder, &context.topology.nodes));
     match built {
         Ok(built) => {

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use giveway_files::input;
 use giveway_qdisc::units::nearest;
 use giveway_qdisc::{Bytes, Invalid, Rate, Share, Span};
 use schemars::JsonSchema;
@@ -43,7 +44,7 @@ impl Shape for Config {
         let path = folder.join(&self.file);
         let invalid = |message: String| Invalid::new("file", format!("{}: {message}", path.display()));
         let text =
-            std::fs::read_to_string(&path).map_err(|error| invalid(format!("cannot be read: {error}")))?;
+            input::read_to_string(&path).map_err(|error| invalid(format!("cannot be read: {error}")))?;
         parse(&text).map_err(|error| invalid(error.to_string()))
     }
 }
