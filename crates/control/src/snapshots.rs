@@ -34,6 +34,7 @@ pub(crate) fn snapshot(
             capacity: link.capacity,
             reserved: link.reserved,
             flows: link.list.len() as u64,
+            open: link.open,
             messages: reservations::outcomes(link),
             malformed: reservations::malformed(link),
         }),

@@ -133,6 +133,11 @@ impl Table {
         self.limits.capacity
     }
 
+    /// Rate that all owners without a key may reserve together.
+    pub fn open_capacity(&self) -> Rate {
+        self.limits.open()
+    }
+
     /// Rate that is reserved now, in total.
     pub fn sum(&self, now: u64) -> Rate {
         let holding = self.iter().filter(|each| each.start <= now && now < each.until);

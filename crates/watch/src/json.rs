@@ -127,6 +127,12 @@ fn reservations(of: &Reservations) -> Value {
         "reservable_bps": of.capacity.as_bit(),
         "reserved_bps": of.reserved.as_bit(),
         "flows": of.flows,
+        "open": {
+            "reservable_bps": of.open.capacity.as_bit(),
+            "reserved_bps": of.open.reserved.as_bit(),
+            "flows": of.open.flows,
+            "owners": of.open.owners,
+        },
         "messages": named(of.all_messages()),
     })
 }

@@ -30,6 +30,6 @@ pub mod tui;
 pub use bounded::{Bounded, CaptureSummary, Interface, Kept, comment};
 pub use delays::{Delays, Quantiles};
 pub use flows::TopFlows;
-pub use snapshot::{Backend, Direction, Reservations, Settings, Snapshot};
+pub use snapshot::{Backend, Direction, OpenShare, Reservations, Settings, Snapshot};
 pub use status::{Drops, Fragments, Losses, Status, TopFlow, tuple_text};
 pub use tui::Style;

@@ -234,7 +234,7 @@ impl Page<'_> {
             return;
         }
         type Number = fn(&Reservations) -> u64;
-        let numbers: [(&str, &str, &str, Number); 3] = [
+        let numbers: [(&str, &str, &str, Number); 7] = [
             ("giveway_reservable_bits_per_second", "bits_per_second", "Rate that may be reserved.", |of| {
                 of.capacity.as_bit()
             }),
@@ -242,6 +242,25 @@ impl Page<'_> {
                 of.reserved.as_bit()
             }),
             ("giveway_reservations", "", "Reservations, those of the future included.", |of| of.flows),
+            (
+                "giveway_open_reservable_bits_per_second",
+                "bits_per_second",
+                "Rate that all clients without a key may reserve together.",
+                |of| of.open.capacity.as_bit(),
+            ),
+            (
+                "giveway_open_reserved_bits_per_second",
+                "bits_per_second",
+                "Rate that clients without a key have reserved now.",
+                |of| of.open.reserved.as_bit(),
+            ),
+            ("giveway_open_reservations", "", "Reservations of clients without a key.", |of| of.open.flows),
+            (
+                "giveway_open_reservation_owners",
+                "",
+                "Link addresses of clients without a key that have reservations. They can be forged.",
+                |of| of.open.owners,
+            ),
         ];
         for (name, unit, help, value) in numbers {
             self.family(name, "gauge", unit, help);

@@ -88,10 +88,26 @@ pub struct Reservations {
     pub reserved: Rate,
     /// Number of reservations, those of the future included.
     pub flows: u64,
+    /// The share of clients without a key.
+    pub open: OpenShare,
     /// Control packets and reservations, by outcome.
     pub messages: Vec<(&'static str, u64)>,
     /// Malformed control packets, by reason.
     pub malformed: Vec<(&'static str, u64)>,
+}
+
+/// The share of the reservations that all clients without a key have together. Their link addresses can be
+/// forged, so one machine may hold all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenShare {
+    /// Rate that they may reserve.
+    pub capacity: Rate,
+    /// Rate that they have reserved.
+    pub reserved: Rate,
+    /// Number of their reservations, those of the future included.
+    pub flows: u64,
+    /// Number of their link addresses.
+    pub owners: u64,
 }
 
 impl Reservations {

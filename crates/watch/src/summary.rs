@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use giveway_qdisc::{Backlog, Span};
 
-use crate::snapshot::{Reservations, Snapshot};
+use crate::snapshot::{OpenShare, Reservations, Snapshot};
 use crate::status::{Fragments, Status};
 
 /// The summary, a few lines for each snapshot.
@@ -91,8 +91,14 @@ fn reservations(of: &Reservations) -> Option<String> {
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| format!("{count} {name}"))
         .collect();
+    let OpenShare { capacity, reserved, flows, owners } = of.open;
+    // Many addresses that hold all of it may be one machine.
+    let open = match flows {
+        0 => String::new(),
+        _ => format!("; without a key: {reserved} of {capacity}, {flows} reservations of {owners} addresses"),
+    };
     (!counts.is_empty())
-        .then(|| format!("{}; {} of {} at the end", counts.join(", "), of.reserved, of.capacity))
+        .then(|| format!("{}; {} of {} at the end{open}", counts.join(", "), of.reserved, of.capacity))
 }
 
 /// Formats a time with three digits.

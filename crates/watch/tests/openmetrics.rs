@@ -29,6 +29,12 @@ fn only_a_direction_with_reservations_has_their_metrics() {
         capacity: giveway_qdisc::Rate::kbit(9500),
         reserved: giveway_qdisc::Rate::mbit(2),
         flows: 3,
+        open: giveway_watch::OpenShare {
+            capacity: giveway_qdisc::Rate::kbit(4750),
+            reserved: giveway_qdisc::Rate::mbit(1),
+            flows: 2,
+            owners: 1,
+        },
         messages: vec![("granted", 7)],
         malformed: vec![("forged", 0)],
     });
@@ -42,6 +48,10 @@ fn only_a_direction_with_reservations_has_their_metrics() {
     assert_eq!(found("giveway_reservable_bits_per_second", ""), ["9500000"]);
     assert_eq!(found("giveway_reserved_bits_per_second", ""), ["2000000"]);
     assert_eq!(found("giveway_reservations", ""), ["3"]);
+    assert_eq!(found("giveway_open_reservable_bits_per_second", ""), ["4750000"]);
+    assert_eq!(found("giveway_open_reserved_bits_per_second", ""), ["1000000"]);
+    assert_eq!(found("giveway_open_reservations", ""), ["2"]);
+    assert_eq!(found("giveway_open_reservation_owners", ""), ["1"]);
     assert_eq!(found("giveway_reservation_messages_total", "granted"), ["7"]);
     assert_eq!(found("giveway_reservation_messages_total", "forged"), ["0"]);
 }

@@ -8,6 +8,7 @@ use giveway_qdisc::{Rate, Span};
 use giveway_reserve::{
     Counts, EtherTypes, Guard, Kind, Limits, Message, MessageError, Owner, Reason, Reservation, Table,
 };
+use giveway_watch::OpenShare;
 
 use crate::reservations::change::Change;
 use crate::reservations::frame::{ControlFrame, HEADER};
@@ -116,6 +117,8 @@ pub struct LinkReservations {
     pub capacity: Rate,
     /// Rate that is reserved now.
     pub reserved: Rate,
+    /// The share of clients without a key.
+    pub open: OpenShare,
     /// Counters of messages and reservations.
     pub counts: Counts,
     /// Malformed messages, by [`MessageError::NAMES`].
@@ -235,11 +238,27 @@ impl AdmissionControl {
             Some(LinkReservations {
                 capacity: link.table.capacity(),
                 reserved: link.table.sum(now),
+                open: open_share(&link.table, now),
                 counts: link.table.counts(),
                 malformed: link.malformed,
                 overflow: link.overflow.load(Ordering::Relaxed),
                 list: link.table.iter().collect(),
             })
         })
+    }
+}
+
+/// The share of the reservations that clients without a key have.
+fn open_share(table: &Table, now: u64) -> OpenShare {
+    let open: Vec<Reservation> = table.iter().filter(|each| each.owner.open).collect();
+    let now = open.iter().filter(|each| each.start <= now && now < each.until);
+    let mut owners: Vec<u64> = open.iter().map(|each| each.owner.id).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    OpenShare {
+        capacity: table.open_capacity(),
+        reserved: Rate::bit(now.map(|each| each.rate.as_bit()).sum()),
+        flows: open.len() as u64,
+        owners: owners.len() as u64,
     }
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{FlowKey, LinkContext, Meta, PortId, Probe, Rate, Span, Streams, Time};
 use giveway_reserve::{EtherTypes, Kind, Limits, Message, MessageError, Reason, Tuple};
+use giveway_watch::OpenShare;
 use proptest::prelude::*;
 
 use super::change::Change;
@@ -206,6 +207,10 @@ fn owners_without_a_key_share_a_limit() {
         (status.capacity, status.reserved, status.list.len()),
         (Rate::kbit(9500), Rate::kbit(593 * 8), 593)
     );
+    // An operator sees that the share is used up, by many addresses with little each.
+    let share =
+        OpenShare { capacity: Rate::kbit(4750), reserved: Rate::kbit(593 * 8), flows: 593, owners: 593 };
+    assert_eq!(status.open, share);
 
     let key = SipHasher::new(1, 2);
     let mut both = admission(Settings { key: Some(key), open_share: 100_000, ..generous() });

@@ -4,7 +4,7 @@
 
 use giveway_qdisc::{Backlog, ClassState, DropReason, FiveTuple, FlowKey, PortCounters, Rate, Span};
 use giveway_watch::{
-    Direction, Drops, Fragments, Losses, Quantiles, Reservations, Snapshot, Status, TopFlow,
+    Direction, Drops, Fragments, Losses, OpenShare, Quantiles, Reservations, Snapshot, Status, TopFlow,
 };
 use proptest::prelude::*;
 
@@ -152,6 +152,12 @@ pub fn snapshot(handle: usize) -> impl Strategy<Value = Snapshot> {
                     capacity: Rate::bit(rate),
                     reserved: Rate::bit(up),
                     flows: stalls,
+                    open: OpenShare {
+                        capacity: Rate::bit(rate),
+                        reserved: Rate::bit(up),
+                        flows: stalls,
+                        owners: stalls,
+                    },
                     // An outcome with every character that must be escaped.
                     messages: vec![("granted", ring), ("a \"\\\n", 1)],
                     malformed: vec![("short", stalls)],
