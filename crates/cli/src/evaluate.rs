@@ -258,7 +258,7 @@ fn pretty(value: &serde_json::Value) -> String {
 fn write_whole_in(place: &Path, content: &[u8]) -> Result<(), CliError> {
     if let Some(folder) = place.parent() {
         let failed = |source| giveway_record::FolderError::Write { path: folder.to_owned(), source };
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        giveway_files::Dir::create(folder).map_err(failed)?;
     }
     Ok(write_whole(place, content)?)
 }

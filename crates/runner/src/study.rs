@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use giveway_files::Dir;
 use giveway_papers::{Job, Observed, Results, Study};
 use rayon::prelude::*;
 
@@ -97,15 +98,15 @@ impl Kept {
         let explain = || format!("cannot write {}", path.display());
         let finished = study.read_lines(&fs::read_to_string(path).unwrap_or_default());
         let begin = || -> io::Result<File> {
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
-            }
+            let dir = Dir::create(path.parent().unwrap_or(Path::new("")))?;
+            let name = path.file_name().unwrap_or_default();
             if finished.is_empty() {
-                let mut file = File::create(path)?;
+                let mut file = dir.new_file(name, 0o666)?;
                 writeln!(file, "{}", study.identity())?;
                 return Ok(file);
             }
-            let mut file = File::options().append(true).open(path)?;
+            let mut file = dir.write(name, 0o666)?;
+            file.seek(SeekFrom::End(0))?;
             // Ends a line that a killed process may have left unfinished.
             writeln!(file)?;
             Ok(file)

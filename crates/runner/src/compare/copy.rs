@@ -6,12 +6,15 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use ::giveway_capture::{EnhancedPacket, Frame, InterfaceDescription, Writer};
+use giveway_files::Dir;
 
 use super::words::shown;
 use crate::RunnerError;
 
 /// Bytes of a packet that are copied: headers of several encapsulations are shorter.
 const KEPT: usize = 256;
+/// Access rights of the file: it has other people's traffic.
+const PRIVATE: u32 = 0o600;
 
 /// Writes the headers of packets into a file, for a replay.
 pub(super) struct Copy {
@@ -34,7 +37,11 @@ impl Copy {
     /// Creates the file. Another one at its place is replaced only if `force` is true.
     pub(super) fn create(path: &Path, force: bool) -> Result<Copy, RunnerError> {
         Copy::check(path, force)?;
-        let create = || Writer::new(BufWriter::new(File::create(path)?), "giveway compare");
+        let name = path.file_name().unwrap_or_default();
+        let create = || {
+            let file = Dir::open(path.parent().unwrap_or(Path::new("")))?.new_file(name, PRIVATE)?;
+            Writer::new(BufWriter::new(file), "giveway compare")
+        };
         let writer = create().map_err(RunnerError::io(format!("cannot write {}", shown(path))))?;
         Ok(Copy { writer, interfaces: BTreeMap::new(), path: path.to_owned() })
     }

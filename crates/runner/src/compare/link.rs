@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use giveway_disciplines::Spec;
+use giveway_files::Dir;
 use giveway_qdisc::{Rate, Span};
 use giveway_record::RunFolder;
 use giveway_sim::tcp::Congestion;
@@ -112,7 +113,7 @@ impl Drop for Place {
 pub fn keep(workload: &Workload, folder: &Path) -> Result<PathBuf, RunnerError> {
     let path = folder.join(WORKLOAD);
     let write = || {
-        let mut out = BufWriter::new(fs::File::create(&path)?);
+        let mut out = BufWriter::new(Dir::open(folder)?.new_file(WORKLOAD, 0o666)?);
         workload.write(&mut out)?;
         out.flush()
     };
