@@ -28,8 +28,10 @@ from __future__ import annotations
 import bz2
 import datetime
 import gzip
+import io
 import json
 import os
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -255,18 +257,18 @@ def read(path: str | os.PathLike[str]) -> Measurement:
     Raises:
         GivewayError: It is not a data file of flent, or has a newer format.
     """
-    content = Path(path).read_bytes()
+    packed = Path(path).read_bytes()
     try:
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-        elif content.startswith(b"BZh"):
-            content = bz2.decompress(content)
-        found: Any = json.loads(content)
+        found: Any = json.loads(_unpacked(packed))
         # Numbers without a finite value are missing values.
         x, results = [float(each) for each in found["x_values"]], dict(found["results"])
         series = {str(name): [_number(value) for value in values] for name, values in results.items()}
         version, metadata = int(found["version"]), dict(found["metadata"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+        about = cast("dict[str, dict[str, Any]]", dict(metadata.get("SERIES_META") or {}))
+        units = {name: str(about.get(name, {}).get("UNITS") or "") for name in series}
+        listed = dict(found.get("raw_values") or {})
+        raw = {str(name): [dict(each) for each in values] for name, values in listed.items()}
+    except _WRONG as error:
         raise GivewayError(f"{os.fspath(path)} is not a data file of flent: {error or type(error).__name__}") from error
     if version > _VERSION:
         raise GivewayError(
@@ -275,11 +277,38 @@ def read(path: str | os.PathLike[str]) -> Measurement:
     wrong = [name for name, values in series.items() if len(values) != len(x)]
     if wrong:
         raise GivewayError(f"{os.fspath(path)} is damaged: the series {wrong[0]!r} has not one value for each time")
-    about = cast("dict[str, dict[str, Any]]", metadata.get("SERIES_META") or {})
-    units = {name: str(about.get(name, {}).get("UNITS") or "") for name in series}
-    raw = cast("dict[str, list[dict[str, Any]]]", found.get("raw_values") or {})
     title = str(metadata.get("TITLE") or metadata.get("NAME") or Path(path).name)
     return Measurement(title, x, series, units, metadata, raw)
+
+
+#: The errors of files that are damaged, of any kind.
+_WRONG = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    zlib.error,
+)
+
+#: The most bytes of a file after decompression. A test of a day has a tenth of it.
+_MOST_BYTES = 1 << 28
+
+
+def _unpacked(content: bytes) -> bytes:
+    """The content of a file, which may be compressed."""
+    opened: Any = io.BytesIO(content)
+    if content.startswith(b"\x1f\x8b"):
+        opened = gzip.GzipFile(fileobj=opened)
+    elif content.startswith(b"BZh"):
+        opened = bz2.BZ2File(opened)
+    unpacked: bytes = opened.read(_MOST_BYTES + 1)
+    if len(unpacked) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+    return unpacked
 
 
 def _number(value: Any) -> float | None:

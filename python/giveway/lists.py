@@ -18,6 +18,8 @@ __all__ = ["Flow", "flow_list_from_ns3", "read_mahimahi", "read_ns3", "trace_rat
 
 #: Bytes that a line of a trace lets pass.
 _PACKET = 1500
+#: The last time of a trace, milliseconds: no run is longer than 4,800 hours.
+_MOST_MS = 4_800 * 3_600_000
 
 
 class Flow(NamedTuple):
@@ -108,15 +110,15 @@ def read_ns3(path: str | os.PathLike[str], hosts: Sequence[str] | str = "h{}") -
         return hosts.format(node) if isinstance(hosts, str) else hosts[int(node)]
 
     where = os.fspath(path)
-    rows = [(n, line.split()) for n, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1)]
+    rows = [(number, line.split()) for number, line in enumerate(_lines(path), 1)]
     rows = [(number, row) for number, row in rows if row]
-    if not rows or len(rows[0][1]) != 1 or not rows[0][1][0].isdigit():
+    if not rows or len(rows[0][1]) != 1 or not _is_whole(rows[0][1][0]):
         raise GivewayError(f"{where}: the first line is not the number of flows")
     flows: list[Flow] = []
     for number, row in rows[1:]:
         try:
             src, dst, *rest, size, start = row
-            if len(rest) not in (0, 2) or not (src.isdigit() and dst.isdigit()):
+            if len(rest) not in (0, 2) or not all(_is_whole(each) for each in (src, dst, size)):
                 raise ValueError
             flow = Flow(float(start), named(src), named(dst), int(size))
             if not (math.isfinite(flow.start_s) and flow.start_s >= 0 and flow.size_bytes > 0):
@@ -156,6 +158,18 @@ def _write(flows: Sequence[Flow], path: str | os.PathLike[str]) -> None:
         lines.writerows([f"{flow.start_s:.9f}", *flow[1:]] for flow in flows)
 
 
+def _lines(path: str | os.PathLike[str]) -> list[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise GivewayError(f"{os.fspath(path)} is not a text in UTF-8: {error}") from error
+
+
+def _is_whole(text: str) -> bool:
+    """True for a whole number of up to 18 digits, which fits into 64 bits."""
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
 def _transfers(run: Run, discipline: str | None, seed: int | None, source: str | None) -> list[Flow]:
     """The transfers of a run, in the order of their begins."""
     name = run.disciplines[run._index(discipline)]
@@ -178,11 +192,11 @@ def read_mahimahi(path: str | os.PathLike[str]) -> list[int]:
         GivewayError: A line is not a time, or the times go back.
     """
     times: list[int] = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(_lines(path), 1):
         text = line.strip()
         if not text:
             continue
-        if not (text.isascii() and text.isdigit()):
+        if not _is_whole(text) or int(text) > _MOST_MS:
             raise GivewayError(f"{os.fspath(path)}, line {number}: {text!r} is not a time in whole milliseconds")
         if times and int(text) < times[-1]:
             raise GivewayError(f"{os.fspath(path)}, line {number}: {text} is before the line above, {times[-1]}")
