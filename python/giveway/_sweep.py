@@ -237,11 +237,10 @@ def query(
         GivewayError: The query is wrong.
     """
     duckdb = need("duckdb", "a query")
-    _giveway.sweep_facts(os.fspath(folder))
     connection = duckdb.connect()
     allowed = [] if out is None else [os.path.abspath(out)]
     for table in ("trials", "failed"):
-        files = sorted(str(path) for path in (Path(folder).absolute() / table).glob("*.parquet"))
+        files = _giveway.sweep_files(os.fspath(folder), table)
         allowed += files
         if files:
             parts = _listed(files)

@@ -296,7 +296,7 @@ Examples:
   giveway merge sweeps/quickstart                                  # its shard-1-of-8, shard-2-of-8, ...
   giveway merge sweeps/all node1/shard-1-of-2 node2/shard-2-of-2
 
-Exit codes: 0 success, 1 a file cannot be read or written, 2 a part is missing or does not fit.";
+Exit codes: 0 success, 1 a file cannot be read or written, 2 a part is missing, damaged, or does not fit.";
 
 /// Runs `giveway merge`.
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<Outcome, CliError> {
@@ -315,7 +315,7 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<Outcome, CliError>
             args.dir.display()
         )));
     }
-    let merged = merge_shards(&args.dir, &parts, &Terminal { quiet: false })?;
+    let merged = merge_shards(&args.dir, &parts)?;
     writeln!(out, "{}: {} from {} parts", args.dir.display(), count(merged.trials, "trial"), parts.len())?;
     for part in &merged.missing {
         writeln!(out, "{} is not complete: run its command again, and merge again", part.display())?;

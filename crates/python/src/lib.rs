@@ -73,7 +73,7 @@ mod _giveway {
     #[pymodule_export]
     use crate::sweep::{
         Sweep, Sweeping, answers, axis_is_numeric, axis_levels, axis_value, estimate, higher_is_better,
-        paired, processors, sweep_facts, sweep_frame, sweep_page,
+        paired, processors, sweep_facts, sweep_files, sweep_frame, sweep_page,
     };
     #[pymodule_export]
     use crate::theory::theory;

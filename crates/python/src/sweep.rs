@@ -1,9 +1,11 @@
 //! Sweeps: on threads of this process, or on the workers of a cluster.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use giveway_measure::{Difference, Estimate};
+use giveway_record::dataset::Part;
 use giveway_record::frames;
 use giveway_runner::chain;
 use giveway_sweep::{
@@ -59,7 +61,7 @@ fn facts(done: &Done) -> String {
 }
 
 /// The parts of other sweeps.
-fn others(dirs: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
+fn others(dirs: &[PathBuf]) -> Result<Vec<Part>, SweepError> {
     let mut parts = Vec::new();
     for dir in dirs {
         parts.extend(parts_of(dir)?);
@@ -254,14 +256,26 @@ pub fn sweep_facts(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
     }
 }
 
+/// The files of the table `name` of a sweep: its trials, or those that failed. All of their bytes are checked.
+#[pyfunction]
+pub fn sweep_files(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Vec<OsString>> {
+    Ok(checked(py, &dir, name)?.iter().map(|part| part.path().to_owned().into_os_string()).collect())
+}
+
+/// The parts of the table `name` of a sweep.
+fn checked(py: Python<'_>, dir: &Path, name: &str) -> PyResult<Vec<Part>> {
+    let parts = match name {
+        "trials" => py.detach(|| parts_of(dir)),
+        "failed" => py.detach(|| failed_parts_of(dir)),
+        _ => return Err(PyKeyError::new_err(format!("a sweep has no table {name}"))),
+    };
+    parts.map_err(|error| raised(py, error))
+}
+
 /// The table `name` of a sweep: its trials, or those that failed.
 #[pyfunction]
 pub fn sweep_frame(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Frame> {
-    let parts = match name {
-        "trials" => parts_of(&dir).map_err(|error| raised(py, error))?,
-        "failed" => failed_parts_of(&dir),
-        _ => return Err(PyKeyError::new_err(format!("a sweep has no table {name}"))),
-    };
+    let parts = checked(py, &dir, name)?;
     let read = |dir: &Path| frames::of_parts(name, dir, &parts);
     let frame = py.detach(|| read(&dir)).map_err(|error| errors::failed(py, &chain(&error)))?;
     Ok(Frame::new(frame))

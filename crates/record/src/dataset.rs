@@ -7,11 +7,12 @@
 //! of their own, with the reason in place of metrics.
 //!
 //! A part is written beside its place, synced to the disk, and then renamed, so it is complete or absent. It
-//! does not change afterwards, so it can be read while the sweep goes on.
+//! does not change afterwards, so it can be read while the sweep goes on. Its digest is kept elsewhere, and
+//! without it no part is read ([`Part`]).
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -26,7 +27,7 @@ use parquet::errors::ParquetError;
 use crate::columns::tables::{DATASET, FAILED, described};
 use crate::columns::{self, real, text, whole};
 use crate::folder::{FolderError, beside};
-use crate::seal::Damage;
+use crate::seal::{Damage, Digest};
 
 /// A column for a parameter that a sweep varies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,29 +95,51 @@ impl Measured {
 /// The reason for which a trial failed.
 pub type Reason = String;
 
-/// Writes finished trials as a part at `path`.
+/// A part whose bytes were those that its digest was taken of when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part(PathBuf);
+
+impl Part {
+    /// Opens a part: compares all of its bytes with its digest.
+    ///
+    /// # Errors
+    /// If they differ, or the file cannot be read.
+    pub fn open(path: &Path, digest: &Digest) -> Result<Part, Damage> {
+        digest.check(path)?;
+        Ok(Part(path.to_owned()))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Writes finished trials as a part at `path`. Returns its digest.
 ///
 /// # Errors
 /// If it cannot be written; then nothing is at that place.
-pub fn write(path: &Path, axes: &[Axis], rows: &[Row<Measured>]) -> Result<(), FolderError> {
+pub fn write(path: &Path, axes: &[Axis], rows: &[Row<Measured>]) -> Result<Digest, FolderError> {
     put(path, || finished(axes, rows))
 }
 
-/// Writes failed trials as a part at `path`.
+/// Writes failed trials as a part at `path`. Returns its digest.
 ///
 /// # Errors
 /// If it cannot be written; then nothing is at that place.
-pub fn write_failed(path: &Path, axes: &[Axis], rows: &[Row<Reason>]) -> Result<(), FolderError> {
+pub fn write_failed(path: &Path, axes: &[Axis], rows: &[Row<Reason>]) -> Result<Digest, FolderError> {
     put(path, || failed(axes, rows))
 }
 
 /// Writes a table beside its place, and renames it.
-fn put(path: &Path, table: impl FnOnce() -> Result<RecordBatch, ArrowError>) -> Result<(), FolderError> {
+fn put(path: &Path, table: impl FnOnce() -> Result<RecordBatch, ArrowError>) -> Result<Digest, FolderError> {
     let hidden = beside(path, "tmp");
     let written = table().map_err(ParquetError::from).and_then(|rows| columns::write(&hidden, &rows));
-    let put = written.map_err(|source| FolderError::Table { path: path.to_owned(), source }).and_then(|_| {
-        std::fs::rename(&hidden, path).map_err(|source| FolderError::Write { path: path.to_owned(), source })
-    });
+    let put =
+        written.map_err(|source| FolderError::Table { path: path.to_owned(), source }).and_then(|digest| {
+            let renamed = std::fs::rename(&hidden, path);
+            renamed.map_err(|source| FolderError::Write { path: path.to_owned(), source }).map(|()| digest)
+        });
     if put.is_err() {
         // The first error is reported.
         let _ = std::fs::remove_file(&hidden);
@@ -245,7 +268,7 @@ pub struct Known {
 ///
 /// # Errors
 /// If the file cannot be read, or is not a part of a data set.
-pub fn known(path: &Path) -> Result<Vec<Known>, Damage> {
+pub fn known(Part(path): &Part) -> Result<Vec<Known>, Damage> {
     let mut found = Vec::new();
     let names = ["key", "point", "discipline", "seed"];
     for batch in open(path, Some(&names)).map_err(|error| Damage::new(path, error))? {
@@ -272,7 +295,7 @@ pub fn known(path: &Path) -> Result<Vec<Known>, Damage> {
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn axes(path: &Path) -> Result<Vec<Axis>, Damage> {
+pub fn axes(Part(path): &Part) -> Result<Vec<Axis>, Damage> {
     let batches = open(path, None).map_err(|error| Damage::new(path, error))?;
     let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(Vec::new()) };
     let varied = schema.fields().iter().skip_while(|field| field.name() != "seed").skip(1);
@@ -289,7 +312,7 @@ pub fn axes(path: &Path) -> Result<Vec<Axis>, Damage> {
 ///
 /// # Errors
 /// If the file cannot be read, or does not have these columns.
-pub fn read(path: &Path, axes: &[Axis]) -> Result<Vec<Row<Measured>>, Damage> {
+pub fn read(Part(path): &Part, axes: &[Axis]) -> Result<Vec<Row<Measured>>, Damage> {
     let mut rows = Vec::new();
     for batch in open(path, None).map_err(|error| Damage::new(path, error))? {
         append(&batch, axes, &mut rows).map_err(|missing| {
@@ -360,7 +383,7 @@ pub struct Sample {
 ///
 /// # Errors
 /// If the file cannot be read, or does not have these columns.
-pub fn samples(path: &Path, axes: &[Axis], metric: &str) -> Result<Vec<Sample>, Damage> {
+pub fn samples(Part(path): &Part, axes: &[Axis], metric: &str) -> Result<Vec<Sample>, Damage> {
     let mut names = vec!["point", "discipline", "seed", metric];
     names.extend(axes.iter().map(|axis| axis.column.as_str()));
     let mut samples = Vec::new();
@@ -402,7 +425,7 @@ pub fn samples(path: &Path, axes: &[Axis], metric: &str) -> Result<Vec<Sample>, 
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn metric_names(path: &Path) -> Result<Vec<String>, Damage> {
+pub fn metric_names(Part(path): &Part) -> Result<Vec<String>, Damage> {
     let file = File::open(path).map_err(|error| Damage::new(path, error))?;
     let reader = columns::without_panics(|| ParquetRecordBatchReaderBuilder::try_new(file));
     let reader = reader.map_err(|error| Damage::new(path, error))?;

@@ -5,7 +5,7 @@
 //! frames take them over without a copy. The files of a run folder have plain text (`Utf8`) instead, which
 //! older readers understand as well.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
@@ -17,6 +17,7 @@ use giveway_measure::{Discipline, Layout, Record, Summary, Trial, unnamed};
 use parquet::errors::ParquetError;
 
 use crate::columns::{self, tables};
+use crate::dataset::Part;
 use crate::folder::{TABLES, tables_of};
 
 /// A table of runs: batches with one schema.
@@ -131,11 +132,11 @@ pub(crate) fn of_folder(name: &str, folder: &Dir) -> Result<Frame, FrameError> {
 ///
 /// # Errors
 /// If a file cannot be read.
-pub fn of_parts(name: &str, folder: &Path, parts: &[PathBuf]) -> Result<Frame, FrameError> {
+pub fn of_parts(name: &str, folder: &Path, parts: &[Part]) -> Result<Frame, FrameError> {
     let read = || -> Result<Frame, ParquetError> {
         let mut batches: Vec<RecordBatch> = Vec::new();
         for part in parts {
-            batches.extend(columns::read(part)?);
+            batches.extend(columns::read(part.path())?);
         }
         let mut fields: Vec<FieldRef> = Vec::new();
         for batch in &batches {

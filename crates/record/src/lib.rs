@@ -50,4 +50,4 @@ pub use folder::{
     Recommendation, RunFolder, write_whole,
 };
 pub use opened::Opened;
-pub use seal::{Damage, Digest};
+pub use seal::{Damage, Digest, open_line, read_sealed, seal, seal_line};

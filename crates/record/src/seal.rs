@@ -1,7 +1,8 @@
 //! Digests, which detect damage to a file before it is used.
 //!
-//! A table has its length and its SHA-256 in the summary of its run. A JSON file carries the SHA-256 of its
-//! own content in its last field. A digest protects against accidents (a flipped bit, a full disk, an edit by
+//! A table has its length and its SHA-256 in the summary of its run, or in the manifest of its sweep. A JSON
+//! object carries the SHA-256 of its own content in its last field: it is sealed. It is a file ([`seal`]) or a
+//! line of one ([`seal_line`]). A digest protects against accidents (a flipped bit, a full disk, an edit by
 //! hand), not against a forged digest.
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use giveway_files::Dir;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -74,14 +76,27 @@ impl Digest {
     }
 
     /// The digest of bytes in memory.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Digest {
+    pub fn of_bytes(bytes: &[u8]) -> Digest {
         Digest { bytes: bytes.len() as u64, sha256: hex(Sha256::digest(bytes)) }
     }
 
     /// Checks that a file in a folder matches this digest.
-    pub(crate) fn check(&self, dir: &Dir, inside: &Path) -> Result<(), Damage> {
+    pub(crate) fn check_in(&self, dir: &Dir, inside: &Path) -> Result<(), Damage> {
         let path = &dir.path().join(inside);
         let file = dir.file(inside).map_err(|error| Damage::unreadable(path, &error))?;
+        self.check_open(file, path)
+    }
+
+    /// Checks that a file matches this digest.
+    ///
+    /// # Errors
+    /// If it does not, or cannot be read.
+    pub fn check(&self, path: &Path) -> Result<(), Damage> {
+        let file = File::open(path).map_err(|error| Damage::unreadable(path, &error))?;
+        self.check_open(file, path)
+    }
+
+    fn check_open(&self, file: File, path: &Path) -> Result<(), Damage> {
         let length = file.metadata().map_err(|error| Damage::unreadable(path, &error))?.len();
         if length != self.bytes {
             return Err(Damage::new(path, format!("it has {length} bytes, and {} were written", self.bytes)));
@@ -125,36 +140,89 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// The text between the content of a sealed file and its digest, and the text behind the digest.
-const BEFORE: &str = ",\n  \"sha256\": \"";
-const AFTER: &str = "\"\n}\n";
+/// The digits of a SHA-256.
 const DIGITS: usize = 64;
 
-/// A JSON object as text whose last field, `sha256`, is the digest of all bytes before the comma in front of
-/// that field. Also returns the digest.
+/// The error of an object whose digest is missing or does not match.
+const BROKEN: &str = "its content does not match the SHA-256 at its end";
+
+/// The texts around the digest of a sealed object.
+struct Form {
+    /// The text between the content and the digest.
+    before: &'static str,
+    /// The text behind the digest.
+    after: &'static str,
+}
+
+impl Form {
+    const FILE: Form = Form { before: ",\n  \"sha256\": \"", after: "\"\n}\n" };
+    const LINE: Form = Form { before: ",\"sha256\":\"", after: "\"}" };
+
+    /// Adds the digest to an object without its closing brace. Also returns the digest.
+    fn seal(&self, content: &str) -> (String, String) {
+        let digest = Digest::of_bytes(content.as_bytes()).sha256;
+        (format!("{content}{}{digest}{}", self.before, self.after), digest)
+    }
+
+    /// Returns the text and the digest if no bit has changed. The end is compared byte by byte, too, so that a
+    /// flipped bit in a name or in a digit is detected.
+    fn open<'a>(&self, bytes: &'a [u8]) -> Option<(&'a str, &'a str)> {
+        let text = str::from_utf8(bytes).ok()?;
+        let rest = text.strip_suffix(self.after)?;
+        let at = rest.len().checked_sub(DIGITS).filter(|at| rest.is_char_boundary(*at))?;
+        let (rest, digest) = rest.split_at(at);
+        let content = rest.strip_suffix(self.before)?;
+        (Digest::of_bytes(content.as_bytes()).sha256 == digest).then_some((text, digest))
+    }
+}
+
+/// A JSON object as the text of a file whose last field, `sha256`, is the digest of all bytes before the comma
+/// in front of that field. Also returns the digest.
 ///
 /// # Panics
 /// If the value is not an object with at least one field.
-pub(crate) fn seal(value: &impl Serialize) -> (String, String) {
+pub fn seal(value: &impl Serialize) -> (String, String) {
     let text = serde_json::to_string_pretty(value).expect("sealed values are plain data");
-    let content = text.strip_suffix("\n}").expect("sealed values are objects with fields");
-    let digest = Digest::of_bytes(content.as_bytes()).sha256;
-    (format!("{content}{BEFORE}{digest}{AFTER}"), digest)
+    Form::FILE.seal(text.strip_suffix("\n}").expect("sealed values are objects with fields"))
 }
 
-/// Returns the text and the digest of a sealed file if no bit of it has changed. The end is compared byte by
-/// byte, too, so that a flipped bit in a name or in a digit is detected.
+/// Returns the text and the digest of a sealed file if no bit of it has changed.
+///
+/// # Errors
+/// A sentence about the damage.
 pub(crate) fn open(bytes: &[u8]) -> Result<(&str, &str), &'static str> {
-    const BROKEN: &str = "its content does not match the SHA-256 at its end";
-    let text = str::from_utf8(bytes).map_err(|_| BROKEN)?;
-    let rest = text.strip_suffix(AFTER).ok_or(BROKEN)?;
-    let at = rest.len().checked_sub(DIGITS).filter(|at| rest.is_char_boundary(*at)).ok_or(BROKEN)?;
-    let (rest, digest) = rest.split_at(at);
-    let content = rest.strip_suffix(BEFORE).ok_or(BROKEN)?;
-    match Digest::of_bytes(content.as_bytes()).sha256 == digest {
-        true => Ok((text, digest)),
-        false => Err(BROKEN),
-    }
+    Form::FILE.open(bytes).ok_or(BROKEN)
+}
+
+/// Reads a sealed file. Also returns its digest.
+///
+/// # Errors
+/// If it cannot be read, a bit of it has changed, or it has other fields.
+pub fn read_sealed<T: DeserializeOwned>(place: &Path) -> Result<(T, String), Damage> {
+    let bytes = std::fs::read(place).map_err(|error| Damage::unreadable(place, &error))?;
+    parse_sealed(&bytes, place)
+}
+
+/// The value and the digest of a sealed object that was read from `place`.
+pub(crate) fn parse_sealed<T: DeserializeOwned>(bytes: &[u8], place: &Path) -> Result<(T, String), Damage> {
+    let (text, digest) = open(bytes).map_err(|why| Damage::new(place, why))?;
+    let value = serde_json::from_str(text).map_err(|error| Damage::new(place, error))?;
+    Ok((value, digest.to_owned()))
+}
+
+/// A JSON object in one line, without its end, as a line that is sealed.
+///
+/// # Panics
+/// If the line is not an object with at least one field.
+pub fn seal_line(line: &str) -> String {
+    Form::LINE.seal(line.strip_suffix('}').expect("sealed lines are objects with fields")).0
+}
+
+/// Returns the object of a line that [`seal_line`] made if no bit of it has changed.
+pub fn open_line(line: &[u8]) -> Option<String> {
+    let (text, _) = Form::LINE.open(line)?;
+    let end = Form::LINE.before.len() + DIGITS + Form::LINE.after.len();
+    Some(format!("{}}}", &text[..text.len() - end]))
 }
 
 fn hex(bytes: impl AsRef<[u8]>) -> String {
@@ -186,17 +254,22 @@ mod tests {
     #[test]
     fn a_flipped_bit_breaks_a_seal_wherever_it_is() {
         let value = serde_json::json!({ "metric": 0.5, "name": "fifo", "more": { "a": [1, 2] } });
-        let (text, digest) = seal(&value);
-        assert_eq!(open(text.as_bytes()), Ok((text.as_str(), digest.as_str())));
-        let read: serde_json::Value = serde_json::from_str(&text).expect("a sealed file is JSON");
-        assert_eq!((&read["metric"], &read["sha256"]), (&value["metric"], &serde_json::json!(digest)));
-        for bit in 0..text.len() * 8 {
-            let mut bytes = text.clone().into_bytes();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(open(&bytes).is_err(), "bit {bit} of {text}");
-        }
-        for length in 0..text.len() {
-            assert!(open(&text.as_bytes()[..length]).is_err(), "cut to {length} bytes");
+        let (file, digest) = seal(&value);
+        let line = seal_line(&value.to_string());
+        assert_eq!(open(file.as_bytes()), Ok((file.as_str(), digest.as_str())));
+        assert_eq!(open_line(line.as_bytes()), Some(value.to_string()));
+        assert!(!line.contains('\n'));
+        for (text, form) in [(file, Form::FILE), (line, Form::LINE)] {
+            let read: serde_json::Value = serde_json::from_str(&text).expect("a sealed object is JSON");
+            assert_eq!((&read["metric"], &read["more"]), (&value["metric"], &value["more"]));
+            for bit in 0..text.len() * 8 {
+                let mut bytes = text.clone().into_bytes();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert!(form.open(&bytes).is_none(), "bit {bit} of {text}");
+            }
+            for length in 0..text.len() {
+                assert!(form.open(&text.as_bytes()[..length]).is_none(), "cut to {length} bytes");
+            }
         }
     }
 }

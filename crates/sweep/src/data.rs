@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use giveway_qdisc::Quantity;
-use giveway_record::dataset::{self, Axis};
+use giveway_record::dataset::{self, Axis, Part};
 
 use crate::error::SweepError;
-use crate::folder::{Manifest, parts};
+use crate::folder::Manifest;
+use crate::run::{manifest_of, parts_of};
 
 /// One metric of a data set.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +78,7 @@ const USUAL: [&str; 6] =
 /// The metric that a data set is judged by unless another is given.
 ///
 /// # Errors
-/// If the folder has no data, or none of the usual metrics.
+/// If the folder has no data, or is damaged.
 pub fn usual_metric(dir: &Path) -> Result<String, SweepError> {
     let names = metric_names(dir)?;
     let usual = USUAL.into_iter().find(|usual| names.iter().any(|name| name == usual));
@@ -90,9 +91,14 @@ pub fn usual_metric(dir: &Path) -> Result<String, SweepError> {
 /// # Errors
 /// If a part cannot be read.
 pub fn metric_names(dir: &Path) -> Result<Vec<String>, SweepError> {
+    names_of(&parts_of(dir)?)
+}
+
+/// The metrics of these parts.
+fn names_of(parts: &[Part]) -> Result<Vec<String>, SweepError> {
     let mut names: Vec<String> = Vec::new();
-    for part in parts(&dir.join("trials")) {
-        for name in dataset::metric_names(&part)? {
+    for part in parts {
+        for name in dataset::metric_names(part)? {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -107,10 +113,9 @@ impl Data {
     /// # Errors
     /// If the folder is not that of a sweep, has no such metric, or a part cannot be read.
     pub fn read(dir: &Path, metric: &str) -> Result<Data, SweepError> {
-        let Some(manifest) = Manifest::read(dir)? else {
-            return Err(SweepError::Usage(format!("{} is not the folder of a sweep", dir.display())));
-        };
-        let known = metric_names(dir)?;
+        let manifest = manifest_of(dir)?;
+        let parts = manifest.trials(dir)?;
+        let known = names_of(&parts)?;
         if !known.iter().any(|name| name == metric) {
             let near = giveway_qdisc::units::nearest(metric, known.iter().map(String::as_str));
             let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
@@ -118,8 +123,8 @@ impl Data {
         }
         let columns = manifest.axes();
         let mut samples = Vec::new();
-        for part in parts(&dir.join("trials")) {
-            samples.extend(dataset::samples(&part, &columns, metric)?);
+        for part in &parts {
+            samples.extend(dataset::samples(part, &columns, metric)?);
         }
         Ok(Data::of(manifest, metric, &columns, &samples))
     }

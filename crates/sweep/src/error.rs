@@ -47,9 +47,41 @@ pub enum SweepError {
         /// The trials.
         rescued: Rescued,
     },
-    /// A part of another sweep, or a shard, cannot be read.
+    /// A part cannot be read, although its bytes are those that were written.
     #[error("{0}")]
     Damaged(Damage),
+    /// A file of a sweep was changed after it was written.
+    #[error(
+        "{damage}. It was made by `{created_by}`; run this again, which repeats the trials of a changed file"
+    )]
+    Changed {
+        /// The file.
+        damage: Damage,
+        /// The command or call that made the folder.
+        created_by: String,
+    },
+    /// The manifest of a sweep was changed after it was written.
+    #[error(
+        "{0}, so the content of its folder is unknown. Nothing was changed. Run the sweep again in another folder"
+    )]
+    Unknown(Damage),
+    /// The folder of a sweep has another format.
+    #[error(
+        "{path} has format {found} of sweeps, and this version reads format {reads}{because}. Nothing was changed. It was \
+         made by `{created_by}`; run this again with another folder",
+        path = path.display(),
+        because = if *found == 1 { ", which has a SHA-256 of each file" } else { "" }
+    )]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// The number of its format.
+        found: u64,
+        /// The number of the format that this version reads.
+        reads: u64,
+        /// The command or call that made it.
+        created_by: String,
+    },
 }
 
 impl SweepError {

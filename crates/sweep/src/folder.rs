@@ -12,13 +12,19 @@
 //! While a sweep runs, it adds parts. At its end they are sorted by point, discipline and seed into files of
 //! [`SORTED_ROWS`] rows: the same request gives the same bytes, with any number of threads, shards and
 //! interruptions. The sorted files are written beside the parts, and the folders are exchanged.
+//!
+//! The manifest has the length and the SHA-256 of every other file, and is sealed. A file is only read if its
+//! bytes match. A part is in its place before the manifest has it, so a kill between the two loses it: readers
+//! ignore a part that is not in the manifest, and the next process moves it aside. Before files are renamed,
+//! the manifest also has their digests under the new names, so that a kill loses none of them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use giveway_record::dataset::{self, Axis, Known, Measured, Reason, Row};
-use giveway_record::{Damage, FolderError, Lock, write_whole};
+use giveway_record::dataset::{self, Axis, Known, Measured, Part, Reason, Row};
+use giveway_record::{Damage, Digest, FolderError, Lock, read_sealed, seal, write_whole};
 use giveway_runner::Frontend;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +32,9 @@ use crate::error::SweepError;
 use crate::plan::Plan;
 
 /// The number of the form of sweep folders.
-const FORMAT: u64 = 1;
+///
+/// 2: digests of all files in the manifest, which is sealed.
+const FORMAT: u64 = 2;
 
 /// Rows of a sorted file.
 pub const SORTED_ROWS: usize = 100_000;
@@ -86,6 +94,22 @@ pub struct Manifest {
     pub columns: Vec<Column>,
     /// True if no trial is missing.
     pub complete: bool,
+    /// The other files of the folder, by their names in it, such as `trials/part-00000000.parquet`.
+    pub files: Files,
+    /// The files that are about to take the place of these, while they are renamed.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub next: Files,
+}
+
+/// Files of a sweep with their digests, by their names in its folder.
+pub type Files = BTreeMap<String, Digest>;
+
+/// The fields of a manifest that all formats have.
+#[derive(Deserialize)]
+struct Stamp {
+    giveway_sweep: u64,
+    #[serde(default)]
+    created_by: String,
 }
 
 /// A column of a varied key, in the manifest.
@@ -122,37 +146,96 @@ impl Manifest {
             created_by: created_by.to_owned(),
             columns: plan.columns().iter().map(column).collect(),
             complete: false,
+            files: Files::new(),
+            next: Files::new(),
         }
     }
 
     /// Reads the manifest of a folder; `None` if the folder has none.
     ///
     /// # Errors
-    /// If it cannot be read, or is not that of a sweep.
+    /// If it cannot be read, a bit of it has changed, or it is not that of a sweep of this format.
     pub fn read(dir: &Path) -> Result<Option<Manifest>, SweepError> {
         let place = dir.join(MANIFEST);
-        let text = match fs::read_to_string(&place) {
-            Ok(text) => text,
+        let bytes = match fs::read(&place) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(SweepError::Damaged(Damage::new(&place, error))),
+            Err(error) => return Err(SweepError::Unknown(Damage::new(&place, error))),
         };
-        let read: Manifest = serde_json::from_str(&text).map_err(|_| {
+        let other = || {
             SweepError::Usage(format!("{} is not the folder of a sweep: name another folder", dir.display()))
-        })?;
-        if read.giveway_sweep != FORMAT {
-            return Err(SweepError::Usage(format!(
-                "{} has format {} of sweeps, and this version has format {FORMAT}: name another folder",
-                dir.display(),
-                read.giveway_sweep
-            )));
+        };
+        match serde_json::from_slice::<Stamp>(&bytes) {
+            Ok(Stamp { giveway_sweep: FORMAT, .. }) => {}
+            Ok(Stamp { giveway_sweep, created_by }) => {
+                let path = dir.to_owned();
+                return Err(SweepError::Format { path, found: giveway_sweep, reads: FORMAT, created_by });
+            }
+            Err(_) if Manifest::is_in(dir) => {}
+            Err(_) => return Err(other()),
         }
-        Ok(Some(read))
+        match read_sealed(&place) {
+            Ok((manifest, _)) => Ok(Some(manifest)),
+            Err(damage) => Err(SweepError::Unknown(damage)),
+        }
     }
 
-    /// True if a folder is that of a sweep.
+    /// Writes the manifest into its folder.
+    fn write(&self, dir: &Path) -> Result<(), SweepError> {
+        let (text, _) = seal(self);
+        write_whole(&dir.join(MANIFEST), text.as_bytes())?;
+        Ok(())
+    }
+
+    /// True if a folder is that of a sweep, even if its manifest is damaged.
     pub fn is_in(dir: &Path) -> bool {
-        let text = fs::read_to_string(dir.join(MANIFEST)).unwrap_or_default();
-        serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|read| read.get("giveway_sweep").is_some())
+        let bytes = fs::read(dir.join(MANIFEST)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains("\"giveway_sweep\"")
+    }
+
+    /// The parts of the data set in `dir`, the folder of this manifest. All of their bytes are checked.
+    ///
+    /// # Errors
+    /// If a file is damaged, or a process writes the folder at this moment.
+    pub fn trials(&self, dir: &Path) -> Result<Vec<Part>, SweepError> {
+        self.parts(dir, TRIALS)
+    }
+
+    /// The parts with the trials that failed, as [`trials`](Manifest::trials).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn failed(&self, dir: &Path) -> Result<Vec<Part>, SweepError> {
+        self.parts(dir, FAILED)
+    }
+
+    /// The parts in the folder `of` of `dir`.
+    fn parts(&self, dir: &Path, of: &str) -> Result<Vec<Part>, SweepError> {
+        let opened = open_parts(&self.files, dir, of);
+        // A process was killed while it renamed files.
+        let opened = opened.or_else(|damage| match self.next.is_empty() {
+            true => Err(damage),
+            false => open_parts(&self.next, dir, of),
+        });
+        opened.map_err(|damage| match Lock::holder(dir) {
+            Some(holder) => FolderError::Busy { path: dir.to_owned(), holder }.into(),
+            None => SweepError::Changed { damage, created_by: self.created_by.clone() },
+        })
+    }
+
+    /// The text of the scenario in `dir`, the folder of this manifest.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn scenario(&self, dir: &Path) -> Result<Vec<u8>, SweepError> {
+        let place = dir.join(SCENARIO);
+        let read = fs::read(&place).map_err(|error| Damage::new(&place, error)).and_then(|text| {
+            match self.files.get(SCENARIO) == Some(&Digest::of_bytes(&text)) {
+                true => Ok(text),
+                false => Err(Damage::new(&place, "its SHA-256 does not match")),
+            }
+        });
+        read.map_err(|damage| SweepError::Changed { damage, created_by: self.created_by.clone() })
     }
 
     /// True if both are shards of the same sweep.
@@ -207,9 +290,11 @@ impl SweepFolder {
         frontend: &dyn Frontend,
     ) -> Result<SweepFolder, SweepError> {
         let wanted = Manifest::of(plan, shard, created_by);
-        let found = SweepFolder::inspect(dir, &wanted)?;
+        // A refused caller has changed nothing, and only the second look is reliable.
+        SweepFolder::inspect(dir, &wanted)?;
         let lock = Lock::take(dir)?;
-        let folder = SweepFolder {
+        let found = SweepFolder::inspect(dir, &wanted)?;
+        let mut folder = SweepFolder {
             path: dir.to_owned(),
             manifest: wanted,
             columns: plan.columns().to_vec(),
@@ -217,10 +302,10 @@ impl SweepFolder {
             _lock: lock,
         };
         folder.end_exchange()?;
+        let text = plan.request().scenario.text();
         if let Some(found) = found {
             if found.version != folder.manifest.version {
-                let count = parts(&dir.join(TRIALS)).len();
-                if count > 0 {
+                if found.files.keys().any(|name| is_of(name, TRIALS)) {
                     frontend.message(&format!(
                         "the trials in {} came from another build (Giveway {}): running again",
                         dir.display(),
@@ -229,28 +314,33 @@ impl SweepFolder {
                 }
                 remove(&dir.join(TRIALS))?;
                 remove(&dir.join(EARLIER))?;
-            } else if !found.same_trials(&folder.manifest) {
-                folder.set_aside()?;
+            } else {
+                folder.take_over(&found, frontend)?;
+                if !found.same_trials(&folder.manifest) {
+                    folder.set_aside(&found)?;
+                }
             }
         }
         // Trials that failed are tried again.
+        folder.manifest.files.retain(|name, _| !is_of(name, FAILED));
+        folder.manifest.files.insert(SCENARIO.to_owned(), Digest::of_bytes(text.as_bytes()));
+        folder.write_manifest()?;
         remove(&dir.join(FAILED))?;
         make(&dir.join(TRIALS))?;
-        folder.write_manifest()?;
-        write_whole(&dir.join(SCENARIO), plan.request().scenario.text().as_bytes())?;
-        let next = parts(&dir.join(TRIALS)).iter().filter_map(|path| number_of(path)).max();
+        write_whole(&dir.join(SCENARIO), text.as_bytes())?;
+        let next = files_in(&dir.join(TRIALS)).iter().filter_map(|path| number_of(path)).max();
         Ok(SweepFolder { next: next.map_or(0, |last| last + 1), ..folder })
     }
 
-    /// Opens a new folder for the merged shards of a sweep. `scenario` is a folder with the scenario.
+    /// Opens a new folder for the merged shards of a sweep. `manifest` has no file, and `scenario` is the text
+    /// of the scenario.
     ///
     /// # Errors
     /// As [`open`](SweepFolder::open).
     pub(crate) fn of_manifest(
         dir: &Path,
-        manifest: Manifest,
-        scenario: &Path,
-        frontend: &dyn Frontend,
+        mut manifest: Manifest,
+        scenario: &[u8],
     ) -> Result<SweepFolder, SweepError> {
         if let Some(found) = SweepFolder::inspect(dir, &manifest)?
             && (!found.same_trials(&manifest) || found.version != manifest.version)
@@ -263,15 +353,12 @@ impl SweepFolder {
         }
         let _lock = Lock::take(dir)?;
         let columns = manifest.axes();
+        manifest.files.insert(SCENARIO.to_owned(), Digest::of_bytes(scenario));
         let folder = SweepFolder { path: dir.to_owned(), manifest, columns, next: 0, _lock };
         folder.end_exchange()?;
         make(&dir.join(TRIALS))?;
         folder.write_manifest()?;
-        let place = scenario.join(SCENARIO);
-        match fs::read(&place) {
-            Ok(text) => write_whole(&dir.join(SCENARIO), &text)?,
-            Err(error) => frontend.message(&format!("cannot read {}: {error}", place.display())),
-        }
+        write_whole(&dir.join(SCENARIO), scenario)?;
         Ok(folder)
     }
 
@@ -282,7 +369,7 @@ impl SweepFolder {
     pub(crate) fn another(&self, dir: &Path) -> Result<SweepFolder, SweepError> {
         let folder = SweepFolder {
             path: dir.to_owned(),
-            manifest: self.manifest.clone(),
+            manifest: Manifest { files: Files::new(), next: Files::new(), ..self.manifest.clone() },
             columns: self.columns.clone(),
             next: 0,
             _lock: Lock::take(dir)?,
@@ -292,18 +379,25 @@ impl SweepFolder {
         Ok(folder)
     }
 
-    /// Replaces the data set by that of these folders, sorted. Returns the number of trials.
-    pub(crate) fn take(&mut self, dirs: &[&Path], complete: bool) -> Result<u64, SweepError> {
-        let all: Vec<PathBuf> = dirs.iter().flat_map(|dir| parts(&dir.join(TRIALS))).collect();
+    /// Replaces the data set by `trials`, sorted, and the failed trials by `failed`. Returns the number of
+    /// trials.
+    pub(crate) fn take(
+        &mut self,
+        trials: &[Part],
+        failed: &[Part],
+        complete: bool,
+    ) -> Result<u64, SweepError> {
         remove(&self.path.join(FAILED))?;
-        for part in dirs.iter().flat_map(|dir| parts(&dir.join(FAILED))) {
-            let to = self.path.join(FAILED);
-            make(&to)?;
-            let place = to.join(format!("part-{:08}.parquet", self.next));
-            fs::copy(&part, &place).map_err(|source| FolderError::Write { path: place, source })?;
+        for part in failed {
+            make(&self.path.join(FAILED))?;
+            let name = part_name(FAILED, self.next);
+            let place = self.path.join(&name);
+            let copied = fs::copy(part.path(), &place).and_then(|_| Digest::of_file(&place));
+            let digest = copied.map_err(|source| FolderError::Write { path: place, source })?;
+            self.manifest.files.insert(name, digest);
             self.next += 1;
         }
-        self.exchange(&all, complete)
+        self.exchange(trials, complete)
     }
 
     /// Checks if a folder can be used, and returns its manifest. Changes nothing.
@@ -360,14 +454,57 @@ impl SweepFolder {
         remove(&self.path.join(UNSORTED))
     }
 
-    /// Moves the trials to `earlier`, beside those that are there already.
-    fn set_aside(&self) -> Result<(), SweepError> {
-        let earlier = self.path.join(EARLIER);
-        make(&earlier)?;
-        let taken = parts(&earlier).len();
-        for (number, part) in parts(&self.path.join(TRIALS)).into_iter().enumerate() {
-            rename(&part, &earlier.join(format!("part-{:08}.parquet", taken + number)))?;
+    /// Takes over the files of `found`, the manifest of this folder until now, that have not changed. Others
+    /// are moved aside, and their trials run again.
+    fn take_over(&mut self, found: &Manifest, frontend: &dyn Frontend) -> Result<(), SweepError> {
+        let Manifest { files, next, .. } = found;
+        for of in [TRIALS, FAILED, EARLIER] {
+            for path in files_in(&self.path.join(of)) {
+                let name = format!("{of}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+                let noted: Vec<&Digest> = files.get(&name).into_iter().chain(next.get(&name)).collect();
+                match noted.iter().find(|digest| digest.check(&path).is_ok()) {
+                    Some(digest) => {
+                        self.manifest.files.insert(name, (*digest).clone());
+                    }
+                    None => {
+                        let listed = noted.first().and_then(|digest| digest.check(&path).err());
+                        let damage =
+                            listed.unwrap_or_else(|| Damage::new(&path, "the manifest does not have it"));
+                        move_aside(&path, &damage, frontend)?;
+                    }
+                }
+            }
         }
+        // Files that were being renamed have only one of their two names.
+        for name in files.keys().filter(|name| next.is_empty() && is_of(name, TRIALS)) {
+            if !self.path.join(name).exists() {
+                let path = self.path.join(name);
+                frontend.message(&format!("{} is missing: its trials run again", path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the trials to `earlier`, beside those that are there already. Until all of them are there, the
+    /// manifest is that of their request, `found`: a kill must not leave them to this one.
+    fn set_aside(&mut self, found: &Manifest) -> Result<(), SweepError> {
+        make(&self.path.join(EARLIER))?;
+        let taken = files_in(&self.path.join(EARLIER)).iter().filter_map(|path| number_of(path)).max();
+        let free = taken.map_or(0, |last| last + 1);
+        let (trials, mut next): (Files, Files) =
+            std::mem::take(&mut self.manifest.files).into_iter().partition(|(name, _)| is_of(name, TRIALS));
+        let moves: Vec<(String, String)> = trials
+            .keys()
+            .zip(free..)
+            .map(|(name, number)| (name.clone(), part_name(EARLIER, number)))
+            .collect();
+        next.extend(moves.iter().zip(trials.values()).map(|((_, to), digest)| (to.clone(), digest.clone())));
+        let moving = Manifest { files: trials, next: next.clone(), ..found.clone() };
+        moving.write(&self.path)?;
+        for (from, to) in moves {
+            rename(&self.path.join(from), &self.path.join(to))?;
+        }
+        self.manifest.files = next;
         Ok(())
     }
 
@@ -377,30 +514,33 @@ impl SweepFolder {
     }
 
     /// The parts of a changed request.
-    pub fn earlier(&self) -> Vec<PathBuf> {
-        parts(&self.path.join(EARLIER))
+    ///
+    /// # Errors
+    /// If one of them was damaged since the folder was opened.
+    pub fn earlier(&self) -> Result<Vec<Part>, SweepError> {
+        Ok(open_parts(&self.manifest.files, &self.path, EARLIER)?)
     }
 
     /// The parts so far.
-    pub fn parts(&self) -> Vec<PathBuf> {
-        parts(&self.path.join(TRIALS))
+    ///
+    /// # Errors
+    /// If one of them was damaged since the folder was opened.
+    pub fn parts(&self) -> Result<Vec<Part>, SweepError> {
+        Ok(open_parts(&self.manifest.files, &self.path, TRIALS)?)
     }
 
     /// The finished trials. A part that cannot be read is moved aside, and its trials run again.
     ///
     /// # Errors
     /// If a damaged part cannot be moved.
-    pub fn known(&self, frontend: &dyn Frontend) -> Result<Vec<Known>, SweepError> {
+    pub fn known(&mut self, frontend: &dyn Frontend) -> Result<Vec<Known>, SweepError> {
         let mut known = Vec::new();
-        for part in self.parts() {
+        for part in self.parts()? {
             match dataset::known(&part) {
                 Ok(rows) => known.extend(rows),
                 Err(damage) => {
-                    frontend.message(&format!(
-                        "{damage}: it is now {}.broken, and its trials run again",
-                        part.display()
-                    ));
-                    rename(&part, &part.with_extension("parquet.broken"))?;
+                    move_aside(part.path(), &damage, frontend)?;
+                    self.manifest.files.retain(|name, _| self.path.join(name) != part.path());
                 }
             }
         }
@@ -415,10 +555,9 @@ impl SweepFolder {
         if rows.is_empty() {
             return Ok(());
         }
-        let place = self.path.join(TRIALS).join(format!("part-{:08}.parquet", self.next));
-        dataset::write(&place, &self.columns, rows)?;
-        self.next += 1;
-        Ok(())
+        let name = part_name(TRIALS, self.next);
+        let digest = dataset::write(&self.path.join(&name), &self.columns, rows)?;
+        self.note(name, digest)
     }
 
     /// Adds failed trials as a part.
@@ -430,10 +569,16 @@ impl SweepFolder {
             return Ok(());
         }
         make(&self.path.join(FAILED))?;
-        let place = self.path.join(FAILED).join(format!("part-{:08}.parquet", self.next));
-        dataset::write_failed(&place, &self.columns, rows)?;
+        let name = part_name(FAILED, self.next);
+        let digest = dataset::write_failed(&self.path.join(&name), &self.columns, rows)?;
+        self.note(name, digest)
+    }
+
+    /// Adds a part to the manifest.
+    fn note(&mut self, name: String, digest: Digest) -> Result<(), SweepError> {
+        self.manifest.files.insert(name, digest);
         self.next += 1;
-        Ok(())
+        self.write_manifest()
     }
 
     /// Sorts the data set, and marks the folder as complete.
@@ -441,31 +586,39 @@ impl SweepFolder {
     /// # Errors
     /// If a file cannot be read or written; then the parts remain as they are.
     pub fn complete(&mut self) -> Result<(), SweepError> {
-        self.exchange(&self.parts(), true)?;
-        remove(&self.path.join(EARLIER))
+        self.exchange(&self.parts()?, true)?;
+        Ok(())
     }
 
     /// Replaces the data set by the rows of `all`, sorted. Returns their number.
-    fn exchange(&mut self, all: &[PathBuf], complete: bool) -> Result<u64, SweepError> {
+    fn exchange(&mut self, all: &[Part], complete: bool) -> Result<u64, SweepError> {
         let sorted = self.path.join(SORTED);
         remove(&sorted)?;
         make(&sorted)?;
-        let rows = self.sort_into(all, &sorted).inspect_err(|_| {
+        let (rows, files) = self.sort_into(all, &sorted).inspect_err(|_| {
             // The disk may be full: make room. The first error is reported.
             let _ = fs::remove_dir_all(&sorted);
         })?;
+        let stay = |(name, _): &(&String, &Digest)| !is_of(name, TRIALS) && !is_of(name, EARLIER);
+        let others = self.manifest.files.iter().filter(stay);
+        self.manifest.next =
+            others.map(|(name, digest)| (name.clone(), digest.clone())).chain(files).collect();
+        self.write_manifest()?;
         let (trials, unsorted) = (self.path.join(TRIALS), self.path.join(UNSORTED));
         rename(&trials, &unsorted)?;
         rename(&sorted, &trials)?;
-        remove(&unsorted)?;
+        self.manifest.files = std::mem::take(&mut self.manifest.next);
         self.manifest.complete = complete;
         self.write_manifest()?;
+        remove(&unsorted)?;
+        remove(&self.path.join(EARLIER))?;
         Ok(rows)
     }
 
-    /// Writes the rows of `parts`, sorted, into files in the folder `to`. It needs memory for the rows of one
-    /// file, and reads all parts once for each file.
-    fn sort_into(&self, parts: &[PathBuf], to: &Path) -> Result<u64, SweepError> {
+    /// Writes the rows of `parts`, sorted, into files in the folder `to`. Returns their number, and the files
+    /// by their later names. It needs memory for the rows of one file, and reads all parts once for each file.
+    fn sort_into(&self, parts: &[Part], to: &Path) -> Result<(u64, Files), SweepError> {
+        let mut files = Files::new();
         let mut points: Vec<u64> = Vec::new();
         for part in parts {
             points.extend(dataset::known(part)?.iter().map(|row| row.point));
@@ -490,23 +643,50 @@ impl SweepFolder {
             rows.sort_by_key(|row| (row.point, place(&row.discipline), row.seed));
             // A trial that two shards or a killed process ran twice has equal rows.
             rows.dedup_by_key(|row| (row.point, place(&row.discipline), row.seed));
-            dataset::write(&to.join(format!("part-{file:08}.parquet")), &self.columns, &rows)?;
+            let place = to.join(part_file(file));
+            files.insert(part_name(TRIALS, file), dataset::write(&place, &self.columns, &rows)?);
             written += rows.len() as u64;
             from = end;
             file += 1;
         }
-        Ok(written)
+        Ok((written, files))
     }
 
     fn write_manifest(&self) -> Result<(), SweepError> {
-        let text = serde_json::to_string_pretty(&self.manifest).expect("a manifest can be written as JSON");
-        write_whole(&self.path.join(MANIFEST), text.as_bytes())?;
-        Ok(())
+        self.manifest.write(&self.path)
     }
 }
 
-/// The parts in a folder, in the order of their names.
-pub(crate) fn parts(dir: &Path) -> Vec<PathBuf> {
+/// The parts of `files` in the folder `of` of `dir`, in the order of their names. All of their bytes are
+/// checked.
+fn open_parts(files: &Files, dir: &Path, of: &str) -> Result<Vec<Part>, Damage> {
+    let listed = files.iter().filter(|(name, _)| is_of(name, of));
+    listed.map(|(name, digest)| Part::open(&dir.join(name), digest)).collect()
+}
+
+/// True if a file of a sweep is in this folder of it.
+fn is_of(name: &str, folder: &str) -> bool {
+    name.split_once('/').is_some_and(|(first, _)| first == folder)
+}
+
+/// The file of a part.
+fn part_file(number: u64) -> String {
+    format!("part-{number:08}.parquet")
+}
+
+/// The name of a part in the folder of its sweep.
+fn part_name(folder: &str, number: u64) -> String {
+    format!("{folder}/{}", part_file(number))
+}
+
+/// Renames a damaged part, so that its trials run again.
+fn move_aside(path: &Path, damage: &Damage, frontend: &dyn Frontend) -> Result<(), SweepError> {
+    frontend.message(&format!("{damage}: it is now {}.broken, and its trials run again", path.display()));
+    rename(path, &path.with_extension("parquet.broken"))
+}
+
+/// The files of parts in a folder, in the order of their names.
+fn files_in(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let is_part = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "parquet");
     let visible =

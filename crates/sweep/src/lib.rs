@@ -62,7 +62,7 @@ pub use data::{At, Contender, Data, Varied, metric_names, usual_metric};
 pub use design::{Design, DesignError, Kind};
 pub use effects::{Effect, Index, RESAMPLES, Response, effects, responses};
 pub use error::{Rescued, SweepError};
-pub use folder::{Manifest, PART, SORTED_ROWS, Shard, SweepFolder};
+pub use folder::{Files, Manifest, PART, SORTED_ROWS, Shard, SweepFolder};
 pub use merge::{Merged, merge};
 pub use page::page;
 pub use plan::{MOST_TRIALS, Plan, Point, Request};

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use giveway_runner::Frontend;
-
 use crate::error::SweepError;
-use crate::folder::{Manifest, Shard, SweepFolder};
+use crate::folder::{Files, Manifest, Shard, SweepFolder};
 
 /// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +18,9 @@ pub struct Merged {
 /// made. Shards that are not complete are merged as far as they are.
 ///
 /// # Errors
-/// If a shard is missing, belongs to another sweep or came from another version, or a file cannot be read or
-/// written.
-pub fn merge(out: &Path, dirs: &[PathBuf], frontend: &dyn Frontend) -> Result<Merged, SweepError> {
+/// If a shard is missing, damaged, belongs to another sweep or came from another version, or a file cannot be
+/// read or written.
+pub fn merge(out: &Path, dirs: &[PathBuf]) -> Result<Merged, SweepError> {
     let usage = |message: String| Err(SweepError::Usage(message));
     let mut shards: Vec<(PathBuf, Manifest)> = Vec::new();
     for dir in dirs {
@@ -57,9 +55,16 @@ pub fn merge(out: &Path, dirs: &[PathBuf], frontend: &dyn Frontend) -> Result<Me
     }
     let missing: Vec<PathBuf> =
         shards.iter().filter(|(_, shard)| !shard.complete).map(|(dir, _)| dir.clone()).collect();
-    let whole = Manifest { shard: Shard::WHOLE, complete: false, ..first };
-    let mut folder = SweepFolder::of_manifest(out, whole, &first_dir, frontend)?;
-    let dirs: Vec<&Path> = shards.iter().map(|(dir, _)| dir.as_path()).collect();
-    let trials = folder.take(&dirs, missing.is_empty())?;
+    // All files are checked before anything is written.
+    let scenario = first.scenario(&first_dir)?;
+    let (mut trials, mut failed) = (Vec::new(), Vec::new());
+    for (dir, shard) in &shards {
+        trials.extend(shard.trials(dir)?);
+        failed.extend(shard.failed(dir)?);
+    }
+    let (shard, files, next) = (Shard::WHOLE, Files::new(), Files::new());
+    let whole = Manifest { shard, complete: false, files, next, ..first };
+    let trials =
+        SweepFolder::of_manifest(out, whole, &scenario)?.take(&trials, &failed, missing.is_empty())?;
     Ok(Merged { trials, missing })
 }

@@ -5,10 +5,9 @@
 //! name the version of the simulation, so a worker with another one is refused by name.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use giveway_record::dataset::{Measured, Reason, Row};
+use giveway_record::dataset::{Measured, Part, Reason, Row};
 use giveway_runner::{Frontend, Progress, Silent, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -179,7 +178,7 @@ impl Remote {
     pub fn begin(
         plan: Arc<Plan>,
         mut folder: SweepFolder,
-        reuse: &[PathBuf],
+        reuse: &[Part],
         frontend: &dyn Frontend,
     ) -> Result<Remote, SweepError> {
         let (state, done) = begin(&plan, &mut folder, Shard::WHOLE, 1, reuse, frontend)?;

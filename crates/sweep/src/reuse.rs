@@ -1,11 +1,10 @@
 //! Copies trials that other data sets have: other sweeps, or an earlier request of this one.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use giveway_record::dataset::{self, Measured, Row};
+use giveway_record::dataset::{self, Measured, Part, Row};
 use giveway_runner::Frontend;
 use giveway_scenario::Trial;
 
@@ -21,19 +20,19 @@ pub(crate) fn begin(
     folder: &mut SweepFolder,
     shard: Shard,
     jobs: usize,
-    reuse: &[PathBuf],
+    reuse: &[Part],
     frontend: &dyn Frontend,
 ) -> Result<(State, Done), SweepError> {
     let mut state = State::new(plan, folder.known(frontend)?);
     let mut done = Done { had: state.finished.len() as u64, ..Done::default() };
     if let Some(precision) = &plan.request().until {
-        for part in folder.parts() {
+        for part in folder.parts()? {
             for row in dataset::read(&part, plan.columns())? {
                 state.note(plan, precision, &row);
             }
         }
     }
-    let mut others: Vec<PathBuf> = folder.earlier();
+    let mut others = folder.earlier()?;
     others.extend(reuse.iter().cloned());
     if !others.is_empty() {
         let index = Index::of(&others)?;
@@ -51,7 +50,7 @@ impl Round<'_> {
         &self,
         folder: &mut SweepFolder,
         state: &mut State,
-        others: &[PathBuf],
+        others: &[Part],
         index: &Index,
         frontend: &dyn Frontend,
     ) -> Result<u64, SweepError> {
@@ -151,7 +150,7 @@ struct Index {
 }
 
 impl Index {
-    fn of(others: &[PathBuf]) -> Result<Index, SweepError> {
+    fn of(others: &[Part]) -> Result<Index, SweepError> {
         let (mut places, mut columns) = (BTreeMap::new(), Vec::new());
         for (part, path) in others.iter().enumerate() {
             for (row, known) in dataset::known(path)?.into_iter().enumerate() {

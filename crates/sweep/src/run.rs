@@ -7,13 +7,14 @@
 //! Memory does not grow with the number of trials that run: rows are written in parts. Resuming needs 8 bytes
 //! for each finished trial, and a precision 16 bytes for each trial.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
+use giveway_record::dataset::Part;
 use giveway_runner::Frontend;
 
 use crate::error::SweepError;
-use crate::folder::{Shard, SweepFolder, parts};
+use crate::folder::{Manifest, Shard, SweepFolder};
 use crate::plan::Plan;
 use crate::precision::Precision;
 use crate::reuse::begin;
@@ -30,7 +31,7 @@ pub fn run(
     folder: &mut SweepFolder,
     shard: Shard,
     jobs: usize,
-    reuse: &[PathBuf],
+    reuse: &[Part],
     frontend: &dyn Frontend,
 ) -> Result<Done, SweepError> {
     let (mut state, mut done) = begin(plan, folder, shard, jobs, reuse, frontend)?;
@@ -61,17 +62,26 @@ pub fn run(
 }
 
 /// The failed trials of the sweep in `dir`, as parts.
-pub fn failed_parts_of(dir: &std::path::Path) -> Vec<PathBuf> {
-    parts(&dir.join("failed"))
+///
+/// # Errors
+/// As [`parts_of`].
+pub fn failed_parts_of(dir: &Path) -> Result<Vec<Part>, SweepError> {
+    manifest_of(dir)?.failed(dir)
 }
 
 /// The parts of the sweep in `dir`, for [`run`].
 ///
 /// # Errors
-/// If the folder is not that of a sweep.
-pub fn parts_of(dir: &std::path::Path) -> Result<Vec<PathBuf>, SweepError> {
-    match crate::folder::Manifest::read(dir)? {
-        Some(_) => Ok(parts(&dir.join("trials"))),
-        None => Err(SweepError::Usage(format!("{} is not the folder of a sweep", dir.display()))),
-    }
+/// If the folder is not that of a sweep, or is damaged.
+pub fn parts_of(dir: &Path) -> Result<Vec<Part>, SweepError> {
+    manifest_of(dir)?.trials(dir)
+}
+
+/// The manifest of the sweep in `dir`.
+///
+/// # Errors
+/// If the folder is not that of a sweep, or its manifest is damaged.
+pub(crate) fn manifest_of(dir: &Path) -> Result<Manifest, SweepError> {
+    let found = Manifest::read(dir)?;
+    found.ok_or_else(|| SweepError::Usage(format!("{} is not the folder of a sweep", dir.display())))
 }

@@ -1,5 +1,6 @@
 //! Tests of whole sweeps.
 
 mod indices;
+mod seals;
 mod support;
 mod sweeps;

@@ -2,7 +2,7 @@
 
 use giveway_qdisc::Quantity;
 use giveway_record::dataset::{Axis, Sample};
-use giveway_sweep::{Data, Design, Effect, Manifest, Shard, answers, effects};
+use giveway_sweep::{Data, Design, Effect, Files, Manifest, Shard, answers, effects};
 
 /// A function of numbers between 0 and 1 and of the seed, over a design.
 fn data(axes: &[&str], design: &str, seeds: u64, of: impl Fn(&str, &[f64], u64) -> f64) -> Data {
@@ -14,7 +14,7 @@ fn data(axes: &[&str], design: &str, seeds: u64, of: impl Fn(&str, &[f64], u64) 
         .map(|axis| Axis { key: axis.key.clone(), column: axis.key.clone(), unit: Some("1") })
         .collect();
     let manifest = Manifest {
-        giveway_sweep: 1,
+        giveway_sweep: 2,
         version: String::new(),
         title: String::new(),
         identity: String::new(),
@@ -27,6 +27,8 @@ fn data(axes: &[&str], design: &str, seeds: u64, of: impl Fn(&str, &[f64], u64) 
         created_by: String::new(),
         columns: Vec::new(),
         complete: true,
+        files: Files::new(),
+        next: Files::new(),
     };
     let mut samples = Vec::new();
     for point in 0..plan.points(&parsed).unwrap() {

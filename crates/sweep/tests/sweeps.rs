@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use giveway_record::dataset;
+use giveway_record::{dataset, seal};
 use giveway_runner::{Silent, chain};
 use giveway_sweep::{
     Data, Manifest, Plan, Remote, Shard, SweepError, SweepFolder, Task, answers, merge, page, parts_of, run,
@@ -87,9 +87,9 @@ fn a_part_that_is_broken_runs_again() {
     sweep(&plan, whole.path(), 2, &Watched::new()).unwrap();
     sweep(&plan, broken.path(), 2, &Watched::new()).unwrap();
     let [part] = parts_of(broken.path()).unwrap().try_into().unwrap();
-    let mut content = fs::read(&part).unwrap();
+    let mut content = fs::read(part.path()).unwrap();
     content.truncate(content.len() / 2);
-    fs::write(&part, content).unwrap();
+    fs::write(part.path(), content).unwrap();
     let watched = Watched::new();
     let done = sweep(&plan, broken.path(), 2, &watched).unwrap();
     assert_eq!((done.had, done.ran), (0, 27));
@@ -199,18 +199,18 @@ fn shards_are_merged_into_the_same_bytes() {
     }
     // The folder above the parts is that of the whole sweep, as the book has it.
     let out = merged.path();
-    let found = merge(out, &dirs, &Silent).unwrap();
+    let found = merge(out, &dirs).unwrap();
     assert_eq!((found.trials, found.missing), (27, Vec::new()));
     assert_eq!(bytes(whole.path()), bytes(out));
     // The whole command finds nothing to do in the merged folder.
     assert_eq!(sweep(&plan, out, 2, &Watched::new()).unwrap().ran, 0);
 
-    let error = merge(&merged.path().join("part"), &dirs[..2], &Silent).unwrap_err();
+    let error = merge(&merged.path().join("part"), &dirs[..2]).unwrap_err();
     assert!(error.to_string().contains("shard 3 of 3 is missing"), "{error}");
     let mut other = Manifest::read(&dirs[1]).unwrap().unwrap();
     other.version = "0.0.9, sources 1234".to_owned();
-    fs::write(dirs[1].join("manifest.json"), serde_json::to_string(&other).unwrap()).unwrap();
-    let error = merge(&merged.path().join("mixed"), &dirs, &Silent).unwrap_err().to_string();
+    fs::write(dirs[1].join("manifest.json"), seal(&other).0).unwrap();
+    let error = merge(&merged.path().join("mixed"), &dirs).unwrap_err().to_string();
     assert!(error.contains("shard-2-of-3") && error.contains("0.0.9, sources 1234"), "{error}");
 }
 

@@ -45,12 +45,10 @@ pub(crate) fn read_summary(dir: &Dir, trial: &Path) -> Result<(Finished, String)
     let inside = trial.join(SUMMARY);
     let place = &dir.path().join(&inside);
     let bytes = dir.read(inside).map_err(|error| Damage::unreadable(place, &error))?;
-    let (text, digest) = seal::open(&bytes).map_err(|why| Damage::new(place, why))?;
-    let found = serde_json::from_str(text).map_err(|error| Damage::new(place, error))?;
-    Ok((found, digest.to_owned()))
+    seal::parse_sealed(&bytes, place)
 }
 
 /// Checks that the tables beside a summary match its digests.
 pub(crate) fn check_tables(dir: &Dir, trial: &Path, summary: &Finished) -> Result<(), Damage> {
-    summary.tables.iter().try_for_each(|(name, digest)| digest.check(dir, &trial.join(name)))
+    summary.tables.iter().try_for_each(|(name, digest)| digest.check_in(dir, &trial.join(name)))
 }

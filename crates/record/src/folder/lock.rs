@@ -68,7 +68,7 @@ impl Lock {
 
     /// The process that is writing a folder, if any. The function changes nothing, and works for read-only
     /// folders.
-    pub(crate) fn holder(dir: &Path) -> Option<String> {
+    pub fn holder(dir: &Path) -> Option<String> {
         let dir = Dir::open(dir).ok()?;
         // An empty file is a free lock. A test takes the lock for a moment, in which a writer would be
         // refused; so it is tested only to distinguish a running process from one that was killed.

@@ -139,7 +139,7 @@ impl Folder {
             trials.push((entry.trial.clone(), entry.folder.clone()));
         }
         if trust == Trust::Checked {
-            let check = |(name, digest): (&String, &Digest)| digest.check(&dir, Path::new(name));
+            let check = |(name, digest): (&String, &Digest)| digest.check_in(&dir, Path::new(name));
             manifest.files.iter().try_for_each(check).map_err(damaged)?;
         }
         let place = path.join(SCENARIO);
