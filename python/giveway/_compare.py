@@ -34,7 +34,7 @@ class Recommendation:
         lines = [self.summary, *(f"  {head}: {text}" for head, text in self.reasons)]
         for title, commands in self.commands:
             lines += ["", f"{title}:", *(f"  {command}" for command in commands)]
-        return "\n".join(lines)
+        return _giveway.harmless("\n".join(lines))
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"

@@ -89,7 +89,7 @@ class Card:
         (place / "card.json").write_text(json.dumps(self.data, indent=2), encoding="utf-8")
 
     def __str__(self) -> str:
-        return self._text.rstrip()
+        return _giveway.harmless(self._text.rstrip())
 
     def __repr__(self) -> str:
         return f"<giveway.Card of {self.data['candidate']} against {', '.join(self.data['against'])}>"

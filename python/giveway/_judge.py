@@ -56,7 +56,7 @@ class Judgement:
         return None if rejected is None else str(rejected["sentence"])
 
     def __str__(self) -> str:
-        return self._text.rstrip()
+        return _giveway.harmless(self._text.rstrip())
 
     def __repr__(self) -> str:
         what = f"score {self.score}" if self.accepted else f"rejected: {self.code}"

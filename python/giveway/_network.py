@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Literal, Self
 
+from . import _giveway
 from ._discipline import DisciplineSource
 from ._progress import Progress
 from ._run import Run
@@ -187,7 +188,7 @@ class Network:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        return self.to_toml()
+        return _giveway.harmless(self.to_toml())
 
     def __repr__(self) -> str:
         links, traffic = len(self._keys.get("link", [])), len(self._keys.get("traffic", []))

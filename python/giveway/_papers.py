@@ -135,7 +135,7 @@ class Paper:
         for claim in self.claims:
             lines += [f"  {claim.verdict:<12} {claim.statement}", f"      paper  {claim.paper} ({claim.source})"]
             lines += [f"      ours   {claim.ours}"]
-        return "\n".join(lines)
+        return _giveway.harmless("\n".join(lines))
 
     def _repr_html_(self) -> str:
         rows = "".join(

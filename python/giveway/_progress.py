@@ -6,7 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from html import escape
 from typing import Any, TypeAlias
+
+from . import _giveway
 
 Progress: TypeAlias = "bool | Callable[[float], None] | None"
 """True and False switch the progress on and off; None shows it on a terminal and in a notebook. A function is called
@@ -31,7 +34,8 @@ def shown(progress: Progress, title: str) -> Generator[Callable[[float], None] |
     if progress is False or (progress is None and not notebook and not sys.stderr.isatty()):
         yield None
         return
-    bar = _Notebook(title) if notebook else _Line(title)
+    # The title may be that of a file.
+    bar = _Notebook(escape(title)) if notebook else _Line(_giveway.harmless(title))
     try:
         yield bar
     finally:

@@ -274,7 +274,7 @@ class Run:
         flent.write(self, path, discipline, seed=seed)
 
     def __str__(self) -> str:
-        return self._results.text(_WIDTH)
+        return _giveway.harmless(self._results.text(_WIDTH))
 
     def __repr__(self) -> str:
         runs = len(self._results.runs)

@@ -187,7 +187,7 @@ class Scenario:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        return self.to_toml()
+        return _giveway.harmless(self.to_toml())
 
     def __repr__(self) -> str:
         return f"<giveway.Scenario {self.title or self.name!r}: {', '.join(self.disciplines)}; seeds {self.seeds}>"
@@ -305,4 +305,5 @@ def warn(messages: Sequence[str]) -> None:
         # The caller asked for it.
         if message.startswith("--force: removing "):
             continue
-        warnings.warn(message.removeprefix("warning: ").rstrip("\n"), GivewayWarning, stacklevel=level)
+        text = _giveway.harmless(message.removeprefix("warning: ").rstrip("\n"))
+        warnings.warn(text, GivewayWarning, stacklevel=level)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -96,7 +98,7 @@ class Sweep:
         return query(self.folder, sql)
 
     def __str__(self) -> str:
-        return "\n".join(f"- {sentence}" for sentence in self.answers())
+        return _giveway.harmless("\n".join(f"- {sentence}" for sentence in self.answers()))
 
     def __repr__(self) -> str:
         state = "" if self.complete else ", not complete"
@@ -283,12 +285,15 @@ def print_query(words: Sequence[str]) -> int:
         elif asked.out is not None:
             found.write_csv(os.path.abspath(asked.out))
         elif asked.csv:
-            print(",".join(found.columns))
+            print(_giveway.harmless(",".join(found.columns)))
             for row in found.fetchall():
-                print(",".join("" if value is None else str(value) for value in row))
+                print(_giveway.harmless(",".join("" if value is None else str(value) for value in row)))
         else:
-            found.show(max_rows=_SHOWN_ROWS * 10)
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                found.show(max_rows=_SHOWN_ROWS * 10)
+            print(_giveway.harmless(printed.getvalue()), end="")
     except (GivewayError, OSError) as error:
-        print(f"giveway: {error}", file=sys.stderr)
+        print(_giveway.harmless(f"giveway: {error}"), file=sys.stderr)
         return 2
     return 0

@@ -108,3 +108,22 @@ def test_hostile_numbers_in_lists_are_refused(tmp_path: Path) -> None:
     path.write_text("1\n" + "9" * 18 + "\n", encoding="utf-8")
     with pytest.raises(giveway.GivewayError, match="line 2"):
         lists.read_mahimahi(path)
+
+
+def test_a_terminal_obeys_nothing_in_a_scenario(tmp_path: Path) -> None:
+    hostile = "\x1b]0;x\x07\x9b2J\u202e\r"
+    written = "".join(f"\\u{ord(c):04x}" for c in hostile)
+    link = '[[link]]\nfrom = "a"\nto = "b"\nrate = "5mbit"\ndelay = "5ms"\nqdisc = "compare"\n'
+    traffic = '[[traffic]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
+    path = tmp_path / "hostile.toml"
+    path.write_text(f'title = "{written}"\nduration = "200ms"\ndisciplines = ["fifo"]\n{link}{traffic}', encoding="utf-8")
+    scenario = giveway.Scenario.load(path)
+    assert scenario.title == hostile
+    texts = [str(scenario), repr(scenario), str(giveway.run(scenario, progress=False))]
+    path.write_text(f'title = "{written}"\n"{written}" = 1\n', encoding="utf-8")
+    with pytest.raises(giveway.ScenarioError) as raised:
+        giveway.Scenario.load(path)
+    texts.append(str(raised.value))
+    assert any("\\u001b" in text for text in texts)
+    for text in texts:
+        assert not [c for c in hostile if c in text], text

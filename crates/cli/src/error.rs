@@ -2,6 +2,7 @@
 
 use std::io;
 
+use giveway_document::harmless;
 use giveway_kernel::KernelError;
 use giveway_live::LiveError;
 use giveway_papers::PaperError;
@@ -96,12 +97,13 @@ impl CliError {
         }
     }
 
-    /// The error with its causes, without colours.
+    /// The error with its causes, without colours, for a terminal.
     pub fn text(&self) -> String {
-        match self {
+        let text = match self {
             CliError::Scenario(error, _) => error.to_string(),
             other => giveway_runner::chain(other),
-        }
+        };
+        harmless(&text).into_owned()
     }
 
     /// Prints the error with its causes on the standard error, unless the user has the message already.

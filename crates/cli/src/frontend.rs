@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use giveway_document::harmless;
 use giveway_runner::{Bar, Frontend, NoBar, Unit};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
@@ -58,7 +59,7 @@ impl Frontend for Terminal {
         let bar = ProgressBar::new(steps);
         let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {left:>6} left");
         bar.set_style(style.expect("the template is valid").with_key("left", left));
-        bar.set_message(name.to_owned());
+        bar.set_message(harmless(name).into_owned());
         Box::new(Shown(bar))
     }
 }

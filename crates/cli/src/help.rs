@@ -34,7 +34,7 @@ pub fn arranged(program: Command) -> Command {
     let tasks = tasks(&program, width);
     let after = after(&program, width);
     let program = program.mut_subcommands(|command| with_examples(command, width));
-    let bold = |text: &str| terminal::bold(text);
+    let bold = |text: &str| terminal::bold_as_it_is(text);
     program.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{tasks}{}\n{{options}}{after}",
         bold("Options:")
@@ -68,7 +68,7 @@ fn tasks(program: &Command, width: usize) -> String {
     let next = " ".repeat(widest + 4);
     let mut out = String::new();
     for (title, names) in TASKS {
-        out.push_str(&format!("{}\n", terminal::bold(&format!("{title}:"))));
+        out.push_str(&format!("{}\n", terminal::bold_as_it_is(&format!("{title}:"))));
         for name in names {
             let command = program.find_subcommand(name);
             let about = match command.and_then(Command::get_about) {

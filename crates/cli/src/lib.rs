@@ -6,6 +6,8 @@
 //! The crate is a library so that `cargo xtask docs` can write the book's page of the command line
 //! ([`reference()`]) from the definitions of the flags.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod book;
 mod bound;
 mod check;
@@ -27,6 +29,7 @@ mod live;
 mod man;
 mod markdown;
 mod open;
+mod output;
 mod outputs;
 mod parameters;
 mod progress;
@@ -52,17 +55,20 @@ mod testbed;
 mod tips;
 mod trace;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use giveway_document::harmless;
 use giveway_qdisc::Bytes;
 use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::Scenario;
 
 use crate::error::CliError;
+use crate::output::Output;
 
 /// Packet scheduling, from paper to wire: simulates, measures and runs queue disciplines.
 #[derive(Parser)]
@@ -156,10 +162,11 @@ pub fn answer(arguments: &[OsString]) -> Result<String, String> {
     let words = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned());
     let parsed = program.try_get_matches_from_mut(words);
     let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
-    let command = parsed.map_err(|error| error.format(&mut program).render().to_string())?.command;
-    let mut out = Vec::new();
+    let wrong = |error: clap::Error| harmless(&error.format(&mut program).render().to_string()).into_owned();
+    let command = parsed.map_err(wrong)?.command;
+    let mut out = Output::new(Vec::new());
     let (outcome, messages) = show::captured(|| run_in(command, &mut out));
-    let text = String::from_utf8_lossy(&out).into_owned();
+    let text = String::from_utf8_lossy(&out.into_inner()).into_owned();
     match outcome {
         Ok(Outcome::Done) => Ok(text),
         Ok(_) | Err(CliError::Reported(_)) => Err(text + &messages),
@@ -179,6 +186,7 @@ pub fn bounds(scenario: &Scenario, burst: Option<Bytes>) -> Result<String, Strin
 
 /// Runs the command in `arguments`, with the standard output of this process. Returns the exit code.
 fn run_command(arguments: &[OsString]) -> u8 {
+    show_panics();
     if completions::answer(Giveway::command, arguments) {
         return exit_code(Outcome::Done);
     }
@@ -190,15 +198,27 @@ fn run_command(arguments: &[OsString]) -> u8 {
             return exit_code(Outcome::Wrong);
         }
     };
+    // An error of clap repeats them.
+    let is_hostile = expanded.iter().any(|word| matches!(harmless(&word.to_string_lossy()), Cow::Owned(_)));
     let words = std::iter::once(OsString::from("giveway")).chain(expanded);
     let parsed = program.try_get_matches_from_mut(words);
     let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
     let name = arguments.first().and_then(|word| word.to_str());
-    let tipped = |error| tips::with_tip(error, name);
-    let command = parsed.map_err(tipped).unwrap_or_else(|error| error.format(&mut program).exit()).command;
+    let command = match parsed {
+        Ok(Giveway { command }) => command,
+        Err(error) => {
+            let error = tips::with_tip(error, name).format(&mut program);
+            if is_hostile {
+                show::text(&error.render().to_string());
+                return u8::try_from(error.exit_code()).unwrap_or(1);
+            }
+            error.exit()
+        }
+    };
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     rates::warnings(words).iter().for_each(|warning| show::message(warning));
-    let mut out = io::stdout().lock();
+    #[expect(clippy::disallowed_methods, reason = "the only writer of the standard output")]
+    let mut out = Output::new(io::stdout().lock());
     let result = run_in(command, &mut out);
     let flushed = result.and_then(|outcome| out.flush().map(|()| outcome).map_err(CliError::from));
     match flushed {
@@ -214,6 +234,15 @@ fn run_command(arguments: &[OsString]) -> u8 {
             exit_code(error.outcome())
         }
     }
+}
+
+/// Shows a panic, whose message may have text from a file in it, without anything that a terminal obeys.
+fn show_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |about| match harmless(&about.to_string()) {
+        Cow::Borrowed(_) => usual(about),
+        Cow::Owned(shown) => show::text(&format!("{shown}\n")),
+    }));
 }
 
 /// Runs a command, and writes its results to `out`.

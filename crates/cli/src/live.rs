@@ -18,7 +18,7 @@ mod socket;
 mod take_over;
 mod view;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +89,7 @@ pub fn live(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if let Some(time) = args.mean_over.or(args.duration) {
         config.for_time(time).map_err(|error| BridgeError::Control(ControlError::Flag(error.into())))?;
     }
-    if args.tui && !io::stdout().is_terminal() {
+    if args.tui && !terminal::shows_output() {
         let message = "--tui needs a terminal, but the standard output is not a terminal";
         return Err(BridgeError::Usage(message.to_owned()).into());
     }

@@ -1,4 +1,5 @@
-//! Messages on the standard error. Mistakes in a scenario are shown with their lines.
+//! Messages on the standard error. Mistakes in a scenario are shown with their lines. Text from outside is made
+//! [`harmless`]: nothing else in this crate writes to the standard error.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -9,8 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin as At, Renderer, Snippet};
+use giveway_document::harmless;
 use giveway_runner::chain;
-use giveway_scenario::{Diagnostic, Origin, Severity};
+use giveway_scenario::{Diagnostic, Excerpt, Origin, Place, Severity};
 
 use crate::terminal;
 
@@ -34,13 +36,8 @@ impl Most {
 
 /// Shows errors or warnings of a scenario, each with its lines. With [`Most::Few`] a long list is cut off.
 pub fn diagnostics(origin: &Origin, diagnostics: &[Diagnostic], most: Most) {
-    let renderer = match terminal::error_styles() {
-        true => Renderer::styled(),
-        false => Renderer::plain(),
-    };
-    let renderer = renderer.term_width(terminal::width());
     let (shown, hidden) = giveway_scenario::shown(diagnostics, most.number());
-    let shown: Vec<String> = shown.into_iter().map(|each| render(&renderer, origin, each)).collect();
+    let shown: Vec<String> = shown.into_iter().map(|each| render(origin, each)).collect();
     if shown.is_empty() {
         return;
     }
@@ -71,6 +68,7 @@ pub fn warning(text: &str) {
 
 /// Shows a message in a line. The journal of the service manager gets its importance.
 fn line(importance: Importance, text: &str) {
+    let text = harmless(text);
     if !is_journal() {
         return print(&format!("giveway: {text}\n"));
     }
@@ -80,6 +78,7 @@ fn line(importance: Importance, text: &str) {
 
 /// True if the standard error is a connection to the journal, systemd.exec(5): `JOURNAL_STREAM` then has its
 /// device and inode.
+#[expect(clippy::disallowed_methods, reason = "it asks about the standard error, and writes nothing")]
 fn is_journal() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -98,10 +97,35 @@ pub fn error(error: &dyn Error) {
     line(Importance::Error, &chain(error));
 }
 
-/// Draws the lines around a mistake as compilers do.
-fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> String {
+/// Shows a text that is not a line of this program, such as an error of clap.
+pub fn text(text: &str) {
+    print(&harmless(text));
+}
+
+/// Draws the lines around a mistake as compilers do, in colours unless the lines have something in them that a
+/// terminal would obey.
+fn render(origin: &Origin, diagnostic: &Diagnostic) -> String {
     let excerpt = origin.excerpt(&diagnostic.span, 1);
     let place = origin.place(&diagnostic.span);
+    let words = |text: &str| harmless(text).into_owned();
+    let diagnostic = Diagnostic {
+        severity: diagnostic.severity,
+        span: diagnostic.span.clone(),
+        message: words(&diagnostic.message),
+        label: words(&diagnostic.label),
+        help: diagnostic.help.as_deref().map(words),
+    };
+    let name = words(place.name);
+    let place = Place { name: &name, ..place };
+    // The library replaces some characters of the lines itself, and passes others.
+    let lines = excerpt.text.replace("\r\n", "\n");
+    match terminal::error_styles() && harmless(&lines) == lines {
+        true => draw(Renderer::styled(), &diagnostic, &excerpt, &place),
+        false => words(&draw(Renderer::plain(), &diagnostic, &excerpt, &place)),
+    }
+}
+
+fn draw(renderer: Renderer, diagnostic: &Diagnostic, excerpt: &Excerpt, place: &Place<'_>) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -132,7 +156,7 @@ fn render(renderer: &Renderer, origin: &Origin, diagnostic: &Diagnostic) -> Stri
         let last = groups.pop().expect("a group was added above");
         groups.push(last.element(Level::HELP.message(&**help)));
     }
-    renderer.render(&groups)
+    renderer.term_width(terminal::width()).render(&groups)
 }
 
 thread_local! {
@@ -148,6 +172,7 @@ pub fn captured<T>(work: impl FnOnce() -> T) -> (T, String) {
 }
 
 /// Writes to the standard error. A failure is ignored, because it cannot be reported anywhere else.
+#[expect(clippy::disallowed_methods, reason = "the only place that writes to the standard error")]
 fn print(text: &str) {
     let is_captured = CAPTURED
         .with_borrow_mut(|captured| captured.as_mut().map(|captured| captured.push_str(text)).is_some());

@@ -1,6 +1,13 @@
 //! Properties of the terminal: size, styles, interactive use.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it asks about the standard output and error, and writes nothing"
+)]
+
 use std::io::{IsTerminal, stderr, stdout};
+
+use crate::output::own;
 
 /// Columns for tables and text on the standard output: the variable `COLUMNS`, or else the width of the
 /// terminal. Without both, or below 40, it is 120, which is enough for tables.
@@ -17,9 +24,14 @@ pub fn size() -> (usize, usize) {
     measured.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
 }
 
+/// True if the standard output is a terminal.
+pub fn shows_output() -> bool {
+    stdout().is_terminal()
+}
+
 /// True if the standard output may have colours and bold text: a terminal, and `NO_COLOR` is not set.
 pub fn styles() -> bool {
-    stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    shows_output() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// True if the standard error may have colours: a terminal, and `NO_COLOR` is not set.
@@ -52,6 +64,16 @@ pub fn faint(text: &str) -> String {
     coloured("2", text)
 }
 
+/// Formats a heading for a text that is printed as it is, such as the help of clap. The text is from this
+/// program: escape sequences in it would pass.
+pub fn bold_as_it_is(text: &str) -> String {
+    if styles() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+}
+
 fn coloured(code: &str, text: &str) -> String {
-    if styles() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    if styles() {
+        format!("{}{text}{}", own(&format!("\x1b[{code}m")), own("\x1b[0m"))
+    } else {
+        text.to_owned()
+    }
 }

@@ -8,6 +8,7 @@ mod compare;
 mod completing;
 mod export;
 mod folders;
+mod hostile_text;
 mod init;
 mod judge;
 mod kernel;

@@ -1,6 +1,8 @@
 //! `giveway testbed`. Tests that need root, `ip` and `ethtool` are skipped with the reason if these are
 //! missing.
 
+#![expect(clippy::disallowed_methods, reason = "a skipped test says so past the capture of its output")]
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

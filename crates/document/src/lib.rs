@@ -41,6 +41,7 @@ mod colours;
 pub mod columns;
 mod figure;
 mod forest;
+mod harmless;
 mod heat;
 mod html;
 mod parts;
@@ -48,6 +49,7 @@ pub mod shell;
 mod vision;
 
 pub use colours::{Look, looks};
+pub use harmless::harmless;
 pub use parts::{
     Axis, Cell, Document, Figure, Forest, ForestRow, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point,
     Series, Shade, Sheet, Tone,

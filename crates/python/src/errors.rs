@@ -1,5 +1,8 @@
 //! Exceptions of the package, raised from Rust.
 
+use std::borrow::Cow;
+
+use giveway_document::harmless;
 use giveway_runner::RunnerError;
 use giveway_scenario::{ScenarioError, Severity};
 use pyo3::exceptions::PyRuntimeError;
@@ -9,12 +12,20 @@ use pyo3::types::PyDict;
 
 const MODULE: &str = "giveway._errors";
 
-/// An exception of the class `name` of the package.
+/// The text with each character that a terminal obeys in the notation of JSON.
+#[pyfunction]
+#[pyo3(name = "harmless")]
+pub fn harmless_text(text: &str) -> Cow<'_, str> {
+    harmless(text)
+}
+
+/// An exception of the class `name` of the package. Its message may have text from a file in it.
 pub fn raised(py: Python<'_>, name: &str, message: &str) -> PyErr {
-    match class(py, name).and_then(|class| class.call1((message,))) {
+    let message = harmless(message);
+    match class(py, name).and_then(|class| class.call1((&*message,))) {
         Ok(exception) => PyErr::from_value(exception),
         // The package is not the one that belongs to this module.
-        Err(_) => PyRuntimeError::new_err(message.to_owned()),
+        Err(_) => PyRuntimeError::new_err(message.into_owned()),
     }
 }
 
@@ -49,7 +60,7 @@ pub fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
             Ok(dict)
         });
         let each = each.collect::<PyResult<Vec<_>>>()?;
-        let exception = class(py, "ScenarioError")?.call1((error.to_string(), each))?;
+        let exception = class(py, "ScenarioError")?.call1((harmless(&error.to_string()), each))?;
         Ok(PyErr::from_value(exception))
     };
     made().unwrap_or_else(|error| error)

@@ -49,6 +49,8 @@ mod _giveway {
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]
+    use crate::errors::harmless_text;
+    #[pymodule_export]
     use crate::evaluate::{evaluate_discipline, evaluation_cells};
     #[pymodule_export]
     use crate::frame::Frame;

@@ -2,6 +2,8 @@
 //! otherwise. The router is the kernel, so no other program is needed. The tests create their own network
 //! namespaces and change nothing outside of them.
 
+#![expect(clippy::disallowed_methods, reason = "a skipped test says so past the capture of its output")]
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;

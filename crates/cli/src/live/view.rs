@@ -6,6 +6,7 @@ use giveway_control::{ControlApi, Controller};
 use giveway_live::clock::monotonic_ns;
 use giveway_watch::tui;
 
+use crate::output::own;
 use crate::terminal;
 
 /// Escape codes that switch to the alternate screen of the terminal and hide the cursor.
@@ -27,7 +28,7 @@ impl View {
     /// # Errors
     /// The error of the terminal.
     pub fn enter(out: &mut dyn Write) -> io::Result<View> {
-        write!(out, "{ENTER}")?;
+        write!(out, "{}", own(ENTER))?;
         Ok(View { drawn: 0 })
     }
 
@@ -46,8 +47,8 @@ impl View {
         let lines = tui::screen(&snapshots, width, height, tui::Style { ascii });
         // Each line is cleared after its text, and the rest of the screen at the end, so that nothing
         // flickers.
-        let text: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
-        write!(out, "\x1b[H{}\x1b[J", text.trim_end_matches("\r\n"))?;
+        let text = lines.join(&own("\x1b[K\r\n"));
+        write!(out, "{}{text}{}", own("\x1b[H"), own("\x1b[K\x1b[J"))?;
         out.flush()
     }
 
@@ -56,6 +57,6 @@ impl View {
     /// # Errors
     /// The error of the terminal.
     pub fn leave(self, out: &mut dyn Write) -> io::Result<()> {
-        write!(out, "{LEAVE}")
+        write!(out, "{}", own(LEAVE))
     }
 }
