@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Target;
-use crate::targets::{admission, folder, reserve, trace};
+use crate::targets::{admission, folder, reserve, sweep, trace};
 
 /// An input with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,7 @@ pub fn inputs(target: &Target) -> Vec<Input> {
 fn generated(target: &Target) -> Vec<Input> {
     let all: Vec<Vec<u8>> = match target.name {
         "folder" => folder::seeds(),
+        "sweep" => sweep::seeds(),
         "admission" => admission::seeds(),
         "reserve" => reserve::seeds(),
         "trace" => trace::seeds(),

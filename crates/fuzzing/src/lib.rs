@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod changes;
 pub mod kept;
 mod memory;
 mod moment;

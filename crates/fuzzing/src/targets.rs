@@ -50,6 +50,7 @@ targets! {
     set, 4_000, "--set changes of a valid scenario";
     settings, 80_000, "the settings file of a live bridge";
     spec, 200_000, "disciplines as text";
+    sweep, 60, "folders of sweeps: manifest.json, and truncated Parquet tables";
     switch_trace, 20_000, "the capture of the switch's traffic source trace, and a run of it";
     take_over, 300_000, "lines between a bridge and the process that takes it over";
     timing, 3_000, "measured timings of machines, and a run with them";

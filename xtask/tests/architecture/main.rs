@@ -246,6 +246,8 @@ const ALLOWED: &[Allowed] = &[
             "control",
             "measure",
             "record",
+            "runner",
+            "sweep",
             "scenario",
             "observe",
         ],
