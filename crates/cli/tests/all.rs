@@ -25,6 +25,7 @@ mod pages;
 mod replay;
 mod report;
 mod reserve;
+mod security;
 mod soak;
 mod step;
 mod switch;
