@@ -340,6 +340,21 @@ fn damage(parts: usize) {
     assert!(refused > 16 * parts, "{refused}");
 }
 
+/// A sweep has a manifest, trials and a scenario, too, and `run` of the same scenario would replace them.
+#[test]
+fn a_run_does_not_take_the_folder_of_a_sweep() {
+    let folder = folder();
+    let path = folder.path();
+    let sweep =
+        ["sweep", "home.toml", "--over", "link.0.rate=2mbit", "--seeds", "1", "--quiet", "--out", "kept"];
+    succeeds(path, &sweep);
+    let before = files(&path.join("kept"));
+    let (code, errors) = ran(path, &["run", "home.toml", "--quiet", "--seeds", "1", "--out", "kept"]);
+    assert_eq!(code, 2, "{errors}");
+    assert!(errors.contains("--force"), "{errors}");
+    assert!(files(&path.join("kept")) == before, "it is unchanged");
+}
+
 /// Starts three processes at once.
 fn race(path: &Path, args: &[&str]) -> Vec<Child> {
     let start = || giveway(path, args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();

@@ -120,6 +120,8 @@ pub(super) fn look_in(dir: &Dir, asked: Option<(&str, &str)>) -> Result<Found, F
             wrote: stamp.giveway,
             found: stamp.format,
         })),
+        // The whole manifest of another kind, such as that of a sweep, which has trials and a scenario, too.
+        (None, Ok(_)) => foreign(dir),
         // The manifest is damaged. Each trial has its own digests, and the scenario identifies the run.
         (stamp, _) => {
             let damage = Damage::new(&manifest, "its content does not match the SHA-256 at its end");
