@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use giveway_live::files::exchange;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, nap};
 use crate::running::GIVEWAY;
 
 /// The attacker's user.
@@ -111,7 +111,11 @@ fn as_the_attacker() {
     let (out, away, lures) = (home.join("out"), home.join("away"), home.join("lures"));
     let theirs = home.parent().expect("it is in a machine").join("theirs");
     let _ = symlink(&theirs, &away);
-    for turn in 0.. {
+    for turn in 0usize.. {
+        // In some pauses the program succeeds, and is attacked later.
+        if turn % 50 == 0 {
+            nap(Duration::from_millis(40 * (turn as u64 / 50 % 5)));
+        }
         // Each place is tried with each name, since both numbers have no common divisor with the other.
         let name = NAMES[turn % NAMES.len()];
         let place = theirs.join(PLACES[turn / NAMES.len() % PLACES.len()]);
