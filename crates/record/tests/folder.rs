@@ -462,6 +462,7 @@ fn no_part_of_a_folder_may_be_a_link() {
     let (runs, ran) = run_all(&folder);
     assert_eq!(ran, 2, "two were written before");
     folder.finish(&runs).unwrap();
+    drop(folder);
     page(&own).unwrap();
     assert!(files(&other) == before, "nothing of theirs has changed");
     // A manifest that names a folder outside.
