@@ -1,8 +1,9 @@
 //! The gate: all checks of CI.
 //!
 //! `cargo xtask test` is the short form. It runs what decides whether a change is right, and names the checks
-//! of the long form whose inputs have changed since they last passed. `cargo xtask test --all` runs those, too,
-//! and so does the short form in CI. A check with the inputs that were verified is skipped, which is said.
+//! of the long form whose inputs have changed since they last passed. `cargo xtask test --all` runs those,
+//! too, and so does the short form in CI. A check with the inputs that were verified is skipped, which is
+//! said.
 
 mod inputs;
 mod list;

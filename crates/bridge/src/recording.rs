@@ -64,8 +64,8 @@ struct Running {
 
 impl Recording {
     /// Creates the folder, with the ids of the user that writes it later. A folder that cannot be used is an
-    /// error now, and not while the bridge runs. The measurement interval begins at the start, or `later`, at a signal.
-    /// The second result is the folder that the writing thread must be allowed to use.
+    /// error now, and not while the bridge runs. The measurement interval begins at the start, or `later`, at
+    /// a signal. The second result is the folder that the writing thread must be allowed to use.
     ///
     /// # Errors
     /// If the folder contains something else, or cannot be written.

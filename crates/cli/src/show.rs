@@ -1,5 +1,5 @@
-//! Messages on the standard error. Mistakes in a scenario are shown with their lines. Text from outside is made
-//! [`harmless`]: nothing else in this crate writes to the standard error.
+//! Messages on the standard error. Mistakes in a scenario are shown with their lines. Text from outside is
+//! made [`harmless`]: nothing else in this crate writes to the standard error.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -102,8 +102,8 @@ pub fn text(text: &str) {
     print(&harmless(text));
 }
 
-/// Draws the lines around a mistake as compilers do, in colours unless the lines have something in them that a
-/// terminal would obey.
+/// Draws the lines around a mistake as compilers do, in colours unless the lines have something in them that
+/// a terminal would obey.
 fn render(origin: &Origin, diagnostic: &Diagnostic) -> String {
     let excerpt = origin.excerpt(&diagnostic.span, 1);
     let place = origin.place(&diagnostic.span);

@@ -1,6 +1,6 @@
-//! Attacks of a local user on a program that root starts in a folder of that user: links in place of the files
-//! and folders that the program creates, exchanged as fast as possible. Nothing outside of the user's folder
-//! may change its owner, its rights or its content.
+//! Attacks of a local user on a program that root starts in a folder of that user: links in place of the
+//! files and folders that the program creates, exchanged as fast as possible. Nothing outside of the user's
+//! folder may change its owner, its rights or its content.
 //!
 //! A few seconds by default; `GIVEWAY_ATTACK_SECONDS=60` for longer.
 
@@ -20,7 +20,7 @@ use crate::running::GIVEWAY;
 const USER: u32 = 12_345;
 /// The variable with the folder of the attacker.
 const FOLDER: &str = "GIVEWAY_ATTACKED_FOLDER";
-/// The names that the program is told to create in the attacker's folder.
+/// The names that the program has to create in the attacker's folder.
 const NAMES: [&str; 7] = ["record", "a.pcapng", "a.trace", "ready", "run", "x.pcapng", ".x.pcapng.tmp"];
 /// The places to which the attacker's links lead. The last one does not exist.
 const PLACES: [&str; 7] = ["empty", "etc", "etc/ssl", "etc/passwd", "capture.pcapng", "flows.parquet", "new"];

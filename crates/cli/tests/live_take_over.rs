@@ -217,7 +217,7 @@ fn a_successor_that_was_stopped_leaves_the_link_to_the_other_process() {
     assert_eq!(live.end().0, Some(0));
 }
 
-/// When `--background` returns, the control socket belongs to the new process.
+/// The control socket belongs to the new process as soon as `--background` returns.
 #[test]
 fn take_overs_at_the_same_time_leave_one_control_socket_and_foreign_files() {
     let Some(bed) = Bed::build("q") else { return };
@@ -322,7 +322,7 @@ impl Drop for Member {
     }
 }
 
-/// What happens to the processes of a schedule during a take-over.
+/// A disturbance of the processes of a schedule during a take-over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -334,7 +334,7 @@ enum Fault {
     KillEarlier,
 }
 
-/// Take-overs at random times, in which a process is stopped, killed or told to read its settings again, or
+/// Take-overs at random times, in which a process is stopped, killed or made to read its settings again, or
 /// another one takes over as well: no frame leaves twice, none is lost unless a process is stopped or killed,
 /// and in the end one process forwards and has the control socket.
 ///

@@ -50,7 +50,7 @@ use crate::error::ControlError;
 
 pub use earlier::{Client, Earlier, Moment, SILENT, Share};
 pub use messages::{HandOverAnswer, HandOverRequest};
-pub use successor::{Heard, PATIENCE, Step, Successor};
+pub use successor::{PATIENCE, Received, Step, Successor};
 
 /// The hand-over of a bridge in this process.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! A discipline for packets with bodies. Inside, it decides about numbers.
 //!
-//! No discipline reads the payload of a packet. So each is compiled once, for numbers, and the bodies wait here
-//! until the discipline returns their numbers. A packet cannot be lost or sent twice on the way: a number is
-//! given to the discipline with its packet, and only with that packet does it come back.
+//! No discipline reads the payload of a packet. So each is compiled once, for numbers, and the bodies wait
+//! here until the discipline returns their numbers. A packet cannot be lost or sent twice on the way: a
+//! number is given to the discipline with its packet, and only with that packet does it come back.
 //!
 //! A discipline that takes over from another one of this kind also takes packets, and the other one keeps the
 //! rest. Both then find their bodies in the same place.

@@ -1,13 +1,14 @@
 //! Text from outside, for a terminal.
 //!
-//! Titles, names, comments and answers come from files, packets and other programs. With control characters in
-//! them an author could move the cursor, set the title of the window, hide text or show it in another order.
+//! Titles, names, comments and answers come from files, packets and other programs. With control characters
+//! in them an author could move the cursor, set the title of the window, hide text or show it in another
+//! order.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with each character that a terminal obeys in the notation of JSON, such as `\u001b`: so a JSON text
-/// keeps its meaning. Line feeds and tabs stay.
+/// The text with each character that a terminal obeys in the notation of JSON, such as `\u001b`: so a JSON
+/// text keeps its meaning. Line feeds and tabs stay.
 ///
 /// ```
 /// use giveway_document::harmless;
@@ -29,8 +30,8 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// True for a character that a terminal obeys: control characters of ASCII and of ISO 6429 (C1), and those that
-/// change the direction of text (Unicode, annex 9, section 2).
+/// True for a character that a terminal obeys: control characters of ASCII and of ISO 6429 (C1), and those
+/// that change the direction of text (Unicode, annex 9, section 2).
 fn is_obeyed(c: char) -> bool {
     let directs = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     directs || (c.is_control() && c != '\n' && c != '\t')

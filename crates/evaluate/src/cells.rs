@@ -1,7 +1,7 @@
 //! The cells of a card: scenarios with one judged link, and the metrics that judge a discipline there.
 //!
-//! A cell is a file in `scenarios/evaluate`, and a line here. Its rows in `cells.csv` name the metrics
-//! and the smallest difference that matters in practice; the better direction is in the definition of a metric.
+//! A cell is a file in `scenarios/evaluate`, and a line here. Its rows in `cells.csv` name the metrics and
+//! the smallest difference that matters in practice; the better direction is in the definition of a metric.
 
 use std::collections::BTreeMap;
 

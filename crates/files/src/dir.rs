@@ -109,8 +109,8 @@ impl Dir {
         Ok(dir)
     }
 
-    /// The folder at a path inside this one. Missing folders are created, with these access rights, less those
-    /// that umask(2) removes.
+    /// The folder at a path inside this one. Missing folders are created, with these access rights, less
+    /// those that umask(2) removes.
     ///
     /// # Errors
     /// As [`Dir::enter`].

@@ -256,7 +256,8 @@ pub fn sweep_facts(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
     }
 }
 
-/// The files of the table `name` of a sweep: its trials, or those that failed. All of their bytes are checked.
+/// The files of the table `name` of a sweep: its trials, or those that failed. All of their bytes are
+/// checked.
 #[pyfunction]
 pub fn sweep_files(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Vec<OsString>> {
     Ok(checked(py, &dir, name)?.iter().map(|part| part.path().to_owned().into_os_string()).collect())

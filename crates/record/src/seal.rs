@@ -1,8 +1,8 @@
 //! Digests, which detect damage to a file before it is used.
 //!
 //! A table has its length and its SHA-256 in the summary of its run, or in the manifest of its sweep. A JSON
-//! object carries the SHA-256 of its own content in its last field: it is sealed. It is a file ([`seal`]) or a
-//! line of one ([`seal_line`]). A digest protects against accidents (a flipped bit, a full disk, an edit by
+//! object carries the SHA-256 of its own content in its last field: it is sealed. It is a file ([`seal`]) or
+//! a line of one ([`seal_line`]). A digest protects against accidents (a flipped bit, a full disk, an edit by
 //! hand), not against a forged digest.
 
 use std::fmt;
@@ -164,8 +164,8 @@ impl Form {
         (format!("{content}{}{digest}{}", self.before, self.after), digest)
     }
 
-    /// Returns the text and the digest if no bit has changed. The end is compared byte by byte, too, so that a
-    /// flipped bit in a name or in a digit is detected.
+    /// Returns the text and the digest if no bit has changed. The end is compared byte by byte, too, so that
+    /// a flipped bit in a name or in a digit is detected.
     fn open<'a>(&self, bytes: &'a [u8]) -> Option<(&'a str, &'a str)> {
         let text = str::from_utf8(bytes).ok()?;
         let rest = text.strip_suffix(self.after)?;
@@ -176,8 +176,8 @@ impl Form {
     }
 }
 
-/// A JSON object as the text of a file whose last field, `sha256`, is the digest of all bytes before the comma
-/// in front of that field. Also returns the digest.
+/// A JSON object as the text of a file whose last field, `sha256`, is the digest of all bytes before the
+/// comma in front of that field. Also returns the digest.
 ///
 /// # Panics
 /// If the value is not an object with at least one field.

@@ -85,7 +85,8 @@ pub fn run(
     Ok((results, outcome))
 }
 
-/// The file of the finished runs of a study, which exists until all have finished. Each of its lines is sealed.
+/// The file of the finished runs of a study, which exists until all have finished. Each of its lines is
+/// sealed.
 struct Kept {
     path: PathBuf,
     /// The runs of an earlier call, by name.

@@ -14,9 +14,9 @@
 //! interruptions. The sorted files are written beside the parts, and the folders are exchanged.
 //!
 //! The manifest has the length and the SHA-256 of every other file, and is sealed. A file is only read if its
-//! bytes match. A part is in its place before the manifest has it, so a kill between the two loses it: readers
-//! ignore a part that is not in the manifest, and the next process moves it aside. Before files are renamed,
-//! the manifest also has their digests under the new names, so that a kill loses none of them.
+//! bytes match. A part is in its place before the manifest has it, so a kill between the two loses it:
+//! readers ignore a part that is not in the manifest, and the next process moves it aside. Before files are
+//! renamed, the manifest also has their digests under the new names, so that a kill loses none of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -332,8 +332,8 @@ impl SweepFolder {
         Ok(SweepFolder { next: next.map_or(0, |last| last + 1), ..folder })
     }
 
-    /// Opens a new folder for the merged shards of a sweep. `manifest` has no file, and `scenario` is the text
-    /// of the scenario.
+    /// Opens a new folder for the merged shards of a sweep. `manifest` has no file, and `scenario` is the
+    /// text of the scenario.
     ///
     /// # Errors
     /// As [`open`](SweepFolder::open).
@@ -616,7 +616,8 @@ impl SweepFolder {
     }
 
     /// Writes the rows of `parts`, sorted, into files in the folder `to`. Returns their number, and the files
-    /// by their later names. It needs memory for the rows of one file, and reads all parts once for each file.
+    /// by their later names. It needs memory for the rows of one file, and reads all parts once for each
+    /// file.
     fn sort_into(&self, parts: &[Part], to: &Path) -> Result<(u64, Files), SweepError> {
         let mut files = Files::new();
         let mut points: Vec<u64> = Vec::new();

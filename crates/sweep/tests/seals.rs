@@ -1,4 +1,4 @@
-//! What is read back from the folder of a sweep is what was written, or is refused.
+//! A sweep's folder is read back as it was written, or refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@
 //   mark.MARK=WORD   a mark with its rate or route; the others are numbered in this order, from 1
 //   run.packets, run.flows, run.seed   number of arrivals of the last life, and of flows
 //   run.mixed        1 for packets of different lengths
-//   run.marks        flow f usually has mark number f % (run.marks + 1); number 0 is no mark
+//   run.marks        flow f usually has mark number f % (run.marks + 1); number 0 stands for none
 //   run.out, run.offset   file of the journal, and its place in the file
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@ mod growth;
 mod pages;
 mod parameters;
 mod plot;
+#[allow(dead_code, reason = "pages read tables, and chores write them")]
 #[path = "../../src/recorded.rs"]
 mod recorded;
 mod senders;

@@ -1,5 +1,5 @@
-//! The pages of the book as plain HTML, for the check of their links. mdBook makes the site, and takes a minute
-//! and a half to build; a sentence of the book needs only this.
+//! The pages of the book as plain HTML, for the check of their links. mdBook makes the site, and takes a
+//! minute and a half to build; a sentence of the book needs only this.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -114,7 +114,7 @@ pub fn listen_beside(path: &Path) -> Result<(UnixListener, Claim), BridgeError> 
 fn bind(place: &Place) -> io::Result<UnixListener> {
     let socket = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     // The file gets the mode of the descriptor when it is created (unix_bind in net/unix/af_unix.c), so there
-    // is no time in which it has another one, and no path that could lead elsewhere.
+    // is never a time in which it has another one, nor a path that could lead elsewhere.
     fchmod(&socket, Mode::S_IRUSR | Mode::S_IWUSR)?;
     nix::sys::socket::bind(socket.as_raw_fd(), &UnixAddr::new(&place.path())?)?;
     nix::sys::socket::listen(&socket, Backlog::MAXCONN)?;

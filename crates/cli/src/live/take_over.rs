@@ -15,7 +15,7 @@ use std::time::Duration;
 use giveway_bridge::pause;
 use giveway_control::ControlError;
 use giveway_control::client::{self, LONGEST_SHORT_ANSWER};
-use giveway_control::handover::{HandOverAnswer, HandOverRequest, Heard, PATIENCE, Step, Successor};
+use giveway_control::handover::{HandOverAnswer, HandOverRequest, PATIENCE, Received, Step, Successor};
 use giveway_control::lock::{self, InterfaceLocks};
 use giveway_live::bridge::Bridge;
 use giveway_live::clock::{monotonic_ns, wall_ns};
@@ -104,7 +104,7 @@ impl Predecessor {
         let handles = bridge.handles();
         loop {
             let step = self.state.next(wall_ns(), std::process::id());
-            let heard = match &step {
+            let received = match &step {
                 Step::Ask(HandOverRequest::End(_)) | Step::Done => return Ok(()),
                 Step::Ask(request) => {
                     match request {
@@ -122,14 +122,14 @@ impl Predecessor {
                     pause(ASK);
                     continue;
                 }
-                Step::TakeLocks => Heard::Locks(self.is_alone(interfaces)),
+                Step::TakeLocks => Received::Locks(self.is_alone(interfaces)),
                 Step::Release => {
                     handles.iter().for_each(|handle| handle.release());
-                    Heard::Released
+                    Received::Released
                 }
                 Step::GiveUp(reason) => return Err(self.refused(reason)),
             };
-            self.state.heard(&step, heard);
+            self.state.received(&step, received);
         }
     }
 
@@ -137,7 +137,7 @@ impl Predecessor {
     /// called. Returns true if it knows.
     pub fn end(&mut self) -> bool {
         match self.state.next(wall_ns(), std::process::id()) {
-            Step::Ask(request) => self.ask(request) == Heard::Answer(HandOverAnswer::Ended),
+            Step::Ask(request) => self.ask(request) == Received::Answer(HandOverAnswer::Ended),
             _ => false,
         }
     }
@@ -173,29 +173,29 @@ impl Predecessor {
     }
 
     /// Sends a request, and returns what it led to.
-    fn ask(&mut self, request: HandOverRequest) -> Heard {
+    fn ask(&mut self, request: HandOverRequest) -> Received {
         if self.connection.is_none() {
             match UnixStream::connect(&self.socket) {
                 Ok(stream) => self.connection = Some(ManuallyDrop::new(stream)),
-                Err(error) => return Heard::Silence(error.to_string()),
+                Err(error) => return Received::Silence(error.to_string()),
             }
         }
-        let Some(stream) = &self.connection else { return Heard::Silence("not connected".to_owned()) };
+        let Some(stream) = &self.connection else { return Received::Silence("not connected".to_owned()) };
         let patience = Duration::from_nanos(PATIENCE);
         let answer = match client::ask(stream, &request.to_line(), LONGEST_SHORT_ANSWER, patience) {
             Ok(answer) => answer,
-            Err(error) => return Heard::Silence(error.to_string()),
+            Err(error) => return Received::Silence(error.to_string()),
         };
         match client::parse(&answer).map(HandOverAnswer::parse) {
-            Ok(Some(answer)) => Heard::Answer(answer),
-            Ok(None) => Heard::Refused(format!("{request:?} has an unknown answer")),
+            Ok(Some(answer)) => Received::Answer(answer),
+            Ok(None) => Received::Refused(format!("{request:?} has an unknown answer")),
             Err(error) => {
                 let message = error.to_string();
                 // Programs without this version of the protocol.
                 let unknown =
                     ["unknown command", "hand-over needs"].iter().any(|text| message.starts_with(text));
                 let old = "the running program is too old: end it, and start this one";
-                Heard::Refused(if unknown { old.to_owned() } else { message })
+                Received::Refused(if unknown { old.to_owned() } else { message })
             }
         }
     }

@@ -8,7 +8,7 @@
 
 use super::earlier::{Earlier, Moment, SILENT, Share};
 use super::messages::{HandOverAnswer, HandOverRequest};
-use super::successor::{Heard, PATIENCE, Step, Successor};
+use super::successor::{PATIENCE, Received, Step, Successor};
 
 const SECOND: u64 = 1_000_000_000;
 /// Length of a second in which all processes were late, which a schedule has once at most.
@@ -213,12 +213,12 @@ impl World {
             self.begun = Some((step, self.now));
             return true;
         };
-        let heard = match &step {
+        let received = match &step {
             Step::Ask(_) => match self.answer.take() {
-                Some(Ok(answer)) => Heard::Answer(answer),
-                Some(Err(())) => Heard::Refused("refused".to_owned()),
-                None if self.earlier.0 == Life::Dead => Heard::Silence("it has ended".to_owned()),
-                None if self.now >= since + PATIENCE => Heard::Silence("it is silent".to_owned()),
+                Some(Ok(answer)) => Received::Answer(answer),
+                Some(Err(())) => Received::Refused("refused".to_owned()),
+                None if self.earlier.0 == Life::Dead => Received::Silence("it has ended".to_owned()),
+                None if self.now >= since + PATIENCE => Received::Silence("it is silent".to_owned()),
                 None => {
                     self.begun = Some((step, since));
                     return false;
@@ -231,11 +231,11 @@ impl World {
             }
             Step::TakeLocks => {
                 self.locks = self.earlier.0 == Life::Dead && self.third != Third::Forwards;
-                Heard::Locks(self.locks)
+                Received::Locks(self.locks)
             }
             Step::Release => {
                 self.forwards = true;
-                Heard::Released
+                Received::Released
             }
             Step::GiveUp(_) => {
                 (self.successor.0, self.closed) = (Life::Dead, true);
@@ -244,9 +244,9 @@ impl World {
             Step::Done | Step::Pause => return false,
         };
         // The connection stays open until the earlier process has answered that it ends.
-        let open = matches!((&step, &heard), (Step::Ask(HandOverRequest::End(_)), Heard::Silence(_)))
+        let open = matches!((&step, &received), (Step::Ask(HandOverRequest::End(_)), Received::Silence(_)))
             && self.earlier.0 != Life::Dead;
-        self.successor.1.heard(&step, heard);
+        self.successor.1.received(&step, received);
         if open {
             self.begun = Some((Step::Done, self.now));
         }

@@ -28,7 +28,7 @@ pub enum Step {
 
 /// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// The request was carried out.
     Answer(HandOverAnswer),
     /// The request was refused with this message.
@@ -58,7 +58,7 @@ enum Stage {
     Drained,
     /// The other process does not answer, for this reason.
     Silent(String),
-    /// The link belongs to this process. The other one, if it lives, must be told to end.
+    /// The link belongs to this process. The other one, if it lives, must get the request to end.
     Mine { lives: bool },
     /// The queue is sent.
     Forwards { lives: bool },
@@ -87,30 +87,30 @@ impl Successor {
     }
 
     /// Continues after `step` had this result.
-    pub fn heard(&mut self, step: &Step, heard: Heard) {
+    pub fn received(&mut self, step: &Step, received: Received) {
         use HandOverRequest::{At, Commit, Confirm, End, State};
-        self.0 = match (step, heard) {
-            (Step::Ask(At(at)), Heard::Answer(HandOverAnswer::Offered)) => Stage::Offered { at: *at },
-            (Step::Ask(Confirm | State), Heard::Answer(HandOverAnswer::Draining)) => Stage::Draining,
-            (Step::Ask(State), Heard::Answer(HandOverAnswer::Drained)) => Stage::Drained,
-            (Step::Ask(Commit), Heard::Answer(HandOverAnswer::Given)) => Stage::Mine { lives: true },
+        self.0 = match (step, received) {
+            (Step::Ask(At(at)), Received::Answer(HandOverAnswer::Offered)) => Stage::Offered { at: *at },
+            (Step::Ask(Confirm | State), Received::Answer(HandOverAnswer::Draining)) => Stage::Draining,
+            (Step::Ask(State), Received::Answer(HandOverAnswer::Drained)) => Stage::Drained,
+            (Step::Ask(Commit), Received::Answer(HandOverAnswer::Given)) => Stage::Mine { lives: true },
             // Whatever the answer is, the link stays with this process.
             (Step::Ask(End(_)), _) => Stage::Done,
-            (Step::Ask(_), Heard::Silence(reason)) => Stage::Silent(reason),
-            (Step::Ask(_), Heard::Refused(reason)) => Stage::GivenUp(reason),
+            (Step::Ask(_), Received::Silence(reason)) => Stage::Silent(reason),
+            (Step::Ask(_), Received::Refused(reason)) => Stage::GivenUp(reason),
             // The kernel frees a lock when its process ends, so the other one forwards no more.
-            (Step::TakeLocks, Heard::Locks(true)) => Stage::Mine { lives: false },
-            (Step::TakeLocks, Heard::Locks(false)) => match std::mem::take(&mut self.0) {
+            (Step::TakeLocks, Received::Locks(true)) => Stage::Mine { lives: false },
+            (Step::TakeLocks, Received::Locks(false)) => match std::mem::take(&mut self.0) {
                 Stage::Silent(reason) => {
                     Stage::GivenUp(format!("the running bridge does not answer, and has not ended: {reason}"))
                 }
                 other => other,
             },
-            (Step::Release, Heard::Released) => match self.0 {
+            (Step::Release, Received::Released) => match self.0 {
                 Stage::Mine { lives } => Stage::Forwards { lives },
                 _ => Stage::GivenUp("the link does not belong to this process".to_owned()),
             },
-            (step, heard) => Stage::GivenUp(format!("unexpected after {step:?}: {heard:?}")),
+            (step, received) => Stage::GivenUp(format!("unexpected after {step:?}: {received:?}")),
         };
     }
 }

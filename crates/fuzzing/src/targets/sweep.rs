@@ -1,5 +1,5 @@
-//! The folder of a sweep with any content in its files is reported, merged, reused and resumed, or rejected with
-//! the name of a file.
+//! The folder of a sweep with any content in its files is reported, merged, reused and resumed, or rejected
+//! with the name of a file.
 //!
 //! A valid folder is created once, in memory if possible. An input changes some of its files; afterwards they
 //! are restored. The digests of the manifest can be made to match the changes, so that other readers than the

@@ -2,7 +2,9 @@
 //! both sides forward.
 
 use giveway_control::client;
-use giveway_control::handover::{Earlier, HandOverAnswer, HandOverRequest, Heard, Moment, Step, Successor};
+use giveway_control::handover::{
+    Earlier, HandOverAnswer, HandOverRequest, Moment, Received, Step, Successor,
+};
 
 /// Input: lines. Those that begin with `hand-over` are sent to the bridge, the others are answers to the
 /// process that takes over, from a bridge that may be hostile.
@@ -23,21 +25,21 @@ pub fn run(input: &[u8]) {
         } else {
             let step = successor.next(now, 1);
             let answer = client::parse(line).ok().and_then(HandOverAnswer::parse);
-            let heard = match (&step, answer) {
+            let received = match (&step, answer) {
                 (Step::Ask(_), Some(answer)) => {
                     given |= answer == HandOverAnswer::Given;
-                    Heard::Answer(answer)
+                    Received::Answer(answer)
                 }
-                (Step::Ask(_), None) => Heard::Refused(line.to_owned()),
+                (Step::Ask(_), None) => Received::Refused(line.to_owned()),
                 (Step::Pause, _) => continue,
-                (Step::TakeLocks, _) => Heard::Locks(false),
+                (Step::TakeLocks, _) => Received::Locks(false),
                 (Step::Release, _) => {
                     assert!(given, "the bridge has given the link away");
-                    Heard::Released
+                    Received::Released
                 }
                 (Step::GiveUp(_) | Step::Done, _) => return,
             };
-            successor.heard(&step, heard);
+            successor.received(&step, received);
         }
     }
 }

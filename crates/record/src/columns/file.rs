@@ -35,8 +35,8 @@ pub(crate) fn write_to(file: File, rows: &RecordBatch) -> Result<Digest, Parquet
     close(writer)
 }
 
-/// Writes the tables of several trials into one empty file, in this order, with the discipline and the seed as the first
-/// columns. It needs memory for one row group.
+/// Writes the tables of several trials into one empty file, in this order, with the discipline and the seed
+/// as the first columns. It needs memory for one row group.
 pub(crate) fn merge<'a>(
     file: File,
     parts: impl IntoIterator<Item = (&'a Trial, io::Result<File>)>,
@@ -66,8 +66,8 @@ pub(crate) fn without_panics<T>(read: impl FnOnce() -> Result<T, ParquetError>) 
     read.unwrap_or_else(|_| Err(ParquetError::General("it does not contain a table of a run".to_owned())))
 }
 
-/// The columns of a table with these names. `ProjectionMask::columns` would divide a name at its dots, and find no
-/// metric of a group of sources.
+/// The columns of a table with these names. `ProjectionMask::columns` would divide a name at its dots, and
+/// find no metric of a group of sources.
 pub(crate) fn named<'a>(
     table: &SchemaDescriptor,
     names: impl IntoIterator<Item = &'a str>,

@@ -13,7 +13,8 @@ use parquet::errors::ParquetError;
 use crate::columns;
 use crate::report::error::{ReportError, file_error};
 
-/// Visits the rows of a table in a folder. `visit` is called with the batch, which has the columns in the order of
+/// Visits the rows of a table in a folder. `visit` is called with the batch, which has the columns in the
+/// order of
 /// `columns`, and the number of the row in it.
 pub(super) fn rows(
     dir: &Dir,
