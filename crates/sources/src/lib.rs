@@ -111,6 +111,7 @@ mod tests {
             "counting",
             "document",
             "evaluate",
+            "files",
             "fuzzing",
             "instructions",
             "judge",
