@@ -11,8 +11,6 @@ mod growth;
 mod pages;
 mod parameters;
 mod plot;
-#[allow(dead_code, reason = "pages read tables, and chores write them")]
-#[path = "../../src/recorded.rs"]
 mod recorded;
 mod senders;
 mod speed;

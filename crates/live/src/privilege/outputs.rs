@@ -4,7 +4,7 @@
 //! - They are created and opened with the ids of the user that the process becomes, so this user can reach
 //!   nothing through them that it cannot reach itself. A thread takes the ids permanently, and ends: no
 //!   step can fail that would give the privileges back to the wrong code.
-//! - A user may not write in folders of root. There, root creates them and changes their owner, by descriptor,
+//! - A user may not write in folders of root. There, root creates them and changes their owner by descriptor,
 //!   but only if no other user can change a name on the way.
 //! - The last component is never a link.
 
