@@ -144,7 +144,7 @@ fn a_terminal_obeys_nothing_in_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("control");
     let listener = UnixListener::bind(&socket).unwrap();
-    let answers = [format!("{{\"state\": \"{HOSTILE}\"}}\n"), format!("{{\"error\": \"{HOSTILE}\"}}\n")];
+    let answers = [format!("ok {{\"state\": \"{HOSTILE}\"}}\n"), format!("error {HOSTILE}\n")];
     let count = answers.len();
     let server = std::thread::spawn(move || {
         for answer in answers {
