@@ -34,6 +34,8 @@ pub struct Options<'a> {
     extent: Extent,
     /// The label under which the times of the steps are stored in the repository.
     label: Option<&'a str>,
+    /// The only checks to run; all if it is empty.
+    only: Vec<&'a str>,
 }
 
 impl<'a> Options<'a> {
@@ -42,7 +44,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// The word that is not an option.
     pub fn parse(words: &[&'a str]) -> Result<Options<'a>, String> {
-        let mut options = Options { extent: Extent::Short, label: None };
+        let mut options = Options { extent: Extent::Short, label: None, only: Vec::new() };
         let mut rest = words;
         while let [word, tail @ ..] = rest {
             rest = tail;
@@ -53,10 +55,18 @@ impl<'a> Options<'a> {
                     options.label = Some(label);
                     rest = after;
                 }
+                ("--only", [name, after @ ..]) if CHECKS.iter().any(|check| check.name == *name) => {
+                    options.only.push(name);
+                    options.extent = Extent::Again;
+                    rest = after;
+                }
+                ("--only", _) => {
+                    return Err("--only needs the name of a check: cargo xtask checks lists them".to_owned());
+                }
                 ("--record", _) => return Err("--record needs a label, such as 2026-11-29".to_owned()),
                 _ => {
                     return Err(format!(
-                        "cargo xtask test has no option {word}: write --all, --again or --record LABEL"
+                        "cargo xtask test has no option {word}: write --all, --again, --only CHECK or --record LABEL"
                     ));
                 }
             }
@@ -68,7 +78,7 @@ impl<'a> Options<'a> {
 /// Runs the checks, and prints the table of their times.
 pub fn run(repository: &Repository, options: &Options<'_>) -> ExitCode {
     match Gate::new(repository, options.extent) {
-        Ok(gate) => gate.run(options.label),
+        Ok(gate) => gate.run(options),
         Err(why) => {
             eprintln!("{why}");
             ExitCode::FAILURE
@@ -123,8 +133,9 @@ impl Gate<'_> {
         })
     }
 
-    fn run(mut self, label: Option<&str>) -> ExitCode {
-        for check in CHECKS {
+    fn run(mut self, options: &Options<'_>) -> ExitCode {
+        let chosen = |check: &&Check| options.only.is_empty() || options.only.contains(&check.name);
+        for check in CHECKS.iter().filter(chosen) {
             match &check.inputs {
                 None => drop(self.take(check)),
                 Some(inputs) => match self.tree.digest(self.repository, inputs) {
@@ -138,7 +149,7 @@ impl Gate<'_> {
                 self.passed(name, &digest);
             }
         }
-        let ended = self.steps.close(self.repository, label);
+        let ended = self.steps.close(self.repository, options.label);
         if !self.open.is_empty() {
             println!(
                 "not run, although what they depend on has changed since they last passed: {}\n\
@@ -197,10 +208,14 @@ mod tests {
 
     #[test]
     fn options_are_parsed() {
-        let all = Options { extent: Extent::All, label: Some("idle") };
+        let all = Options { extent: Extent::All, label: Some("idle"), only: Vec::new() };
         assert_eq!(Options::parse(&["--all", "--record", "idle"]), Ok(all));
-        assert_eq!(Options::parse(&[]), Ok(Options { extent: Extent::Short, label: None }));
-        for wrong in [["--fast"].as_slice(), &["--record"], &["--record", "--all"], &["all"]] {
+        assert_eq!(Options::parse(&[]), Ok(Options { extent: Extent::Short, label: None, only: Vec::new() }));
+        let one = Options { extent: Extent::Again, label: None, only: vec!["clippy"] };
+        assert_eq!(Options::parse(&["--only", "clippy"]), Ok(one));
+        for wrong in
+            [["--fast"].as_slice(), &["--record"], &["--record", "--all"], &["all"], &["--only", "lint"]]
+        {
             assert!(Options::parse(wrong).is_err(), "{wrong:?}");
         }
     }

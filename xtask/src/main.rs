@@ -45,10 +45,11 @@ use repository::Repository;
 const HELP: &str = "\
 cargo xtask CHORE
 
-  test [--all | --again] [--record LABEL]
+  test [--all | --again | --only CHECK] [--record LABEL]
                    runs the checks that decide whether a change is right, and installs missing programs; names the checks of
                    the long form whose inputs have changed since they last passed. --all runs these, too, and stores in
-                   xtask/verified.toml that they passed; --again runs all of them, changed or not; --record adds the times of
+                   xtask/verified.toml that they passed; --again runs all of them, changed or not; --only
+                   runs one check, and may be repeated; --record adds the times of
                    the steps to docs/gate.csv
   checks           prints the table of all checks, with what each depends on
   fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
