@@ -16,7 +16,21 @@ import giveway
 from giveway import flent, lists
 
 #: Bytes that mean something in these files.
-_WORDS = [b"1e999", b"Infinity", b"NaN", b"null", b"[", b"{", b'"', b"\xff", "²".encode(), b"\n", b" ", b"9" * 5000, b"-1"]
+_WORDS = [
+    b"1e999",
+    b"Infinity",
+    b"NaN",
+    b"null",
+    b"[",
+    b"{",
+    b'"',
+    b"\xff",
+    "²".encode(),
+    b"\n",
+    b" ",
+    b"9" * 5000,
+    b"-1",
+]
 
 _FLENT = json.dumps(
     {
@@ -116,7 +130,9 @@ def test_a_terminal_obeys_nothing_in_a_scenario(tmp_path: Path) -> None:
     link = '[[link]]\nfrom = "a"\nto = "b"\nrate = "5mbit"\ndelay = "5ms"\nqdisc = "compare"\n'
     traffic = '[[traffic]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
     path = tmp_path / "hostile.toml"
-    path.write_text(f'title = "{written}"\nduration = "200ms"\ndisciplines = ["fifo"]\n{link}{traffic}', encoding="utf-8")
+    path.write_text(
+        f'title = "{written}"\nduration = "200ms"\ndisciplines = ["fifo"]\n{link}{traffic}', encoding="utf-8"
+    )
     scenario = giveway.Scenario.load(path)
     assert scenario.title == hostile
     texts = [str(scenario), repr(scenario), str(giveway.run(scenario, progress=False))]
