@@ -131,14 +131,14 @@ def test_a_terminal_obeys_nothing_in_a_scenario(tmp_path: Path) -> None:
     traffic = '[[traffic]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
     path = tmp_path / "hostile.toml"
     path.write_text(
-        f'title = "{written}"\nduration = "200ms"\ndisciplines = ["fifo"]\n{link}{traffic}', encoding="utf-8"
+        f'title = "{written}"\nduration = "200ms"\ndisciplines = ["fifo limit 20p"]\n{link}{traffic}', encoding="utf-8"
     )
-    scenario = giveway.Scenario.load(path)
+    scenario = giveway.Scenario(path)
     assert scenario.title == hostile
     texts = [str(scenario), repr(scenario), str(giveway.run(scenario, progress=False))]
     path.write_text(f'title = "{written}"\n"{written}" = 1\n', encoding="utf-8")
     with pytest.raises(giveway.ScenarioError) as raised:
-        giveway.Scenario.load(path)
+        giveway.Scenario(path)
     texts.append(str(raised.value))
     assert any("\\u001b" in text for text in texts)
     for text in texts:
