@@ -50,7 +50,6 @@
 // A second variable of the same name is how the wrong packet gets dropped.
 #![cfg_attr(not(test), deny(clippy::shadow_unrelated))]
 
-mod bodies;
 #[macro_use]
 mod common;
 #[macro_use]
