@@ -41,6 +41,8 @@ def test_the_lines_of_a_document_run(
     names: dict[str, object] = {}
     every = blocks(document)
     assert every, "the document has a block"
+    if any("distributed" in block for _, block in every):
+        pytest.importorskip("distributed", reason="a document with a cluster is part of the long form of the gate")
     for line, block in every:
         # Empty lines in front, so that a traceback has the line of the document.
         exec(compile("\n" * (line - 1) + block, document, "exec"), names)
