@@ -9,8 +9,8 @@ use crate::repository::{Done, Repository};
 pub const FILE: &str = "xtask/verified.toml";
 
 const HEAD: &str = "\
-# The digest of the inputs with which each check of `cargo xtask test --all` last passed. A check that passes writes its
-# line, and nobody edits it. `cargo xtask test` reads it: a check with other inputs is named there, and run in CI.
+# The digest of the inputs with which each check of `cargo xtask test --all` last passed. A check that passes
+# writes its line, and nobody edits it. `cargo xtask test` names a check with other inputs, and runs it in CI.
 
 ";
 
