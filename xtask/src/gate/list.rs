@@ -112,14 +112,14 @@ pub const CHECKS: &[Check] = &[
     ),
     after_changes(
         "examples in the documentation of the code",
-        &["sim", "switch", "theory", "capture", "workload", "replay", "watch", "reserve", "live", "papers"],
+        WORKSPACE,
         &[],
         Needs::Nothing,
         Work::Here(test_programs::examples),
     ),
     after_changes(
         "documentation of the code",
-        &["cli", "python", "fuzzing", "instructions", "kernel-check", "senders", "counting"],
+        WORKSPACE,
         &["xtask/docs/src", "xtask/src"],
         Needs::Nothing,
         Work::Here(documentation),
@@ -195,6 +195,10 @@ pub const CHECKS: &[Check] = &[
         Work::Here(pictures::check),
     ),
 ];
+
+/// The crates at the top: with those that they are compiled with, all of the workspace but its chores.
+const WORKSPACE: &[&str] =
+    &["cli", "python", "fuzzing", "instructions", "kernel-check", "senders", "counting"];
 
 /// The crates of a simulator in a browser: from scenarios to tables and figures, without threads, files and C
 /// libraries.
