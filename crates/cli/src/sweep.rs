@@ -1,10 +1,12 @@
 //! `giveway sweep` and `giveway merge`: a scenario with many values of its keys, as one data set.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::value_parser;
+use giveway_files::{Dir, Kind};
 use giveway_runner::{Outcome, RunnerError, chain, processors, scenario_name};
 use giveway_scenario::{Scenario, Sweep};
 use giveway_sweep::{
@@ -302,12 +304,12 @@ Exit codes: 0 success, 1 a file cannot be read or written, 2 a part is missing, 
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut parts = args.parts.clone();
     if parts.is_empty() {
-        let entries = std::fs::read_dir(&args.dir).into_iter().flatten().flatten();
-        let is_shard = |path: &PathBuf| {
-            path.is_dir() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PART))
+        // A link is left out: it may lead to the sweep of another person.
+        let entries = Dir::open(&args.dir).and_then(|dir| dir.entries()).unwrap_or_default();
+        let is_part = |(name, kind): &(OsString, Kind)| {
+            *kind == Kind::Folder && name.to_string_lossy().starts_with(PART)
         };
-        parts = entries.map(|entry| entry.path()).filter(is_shard).collect();
-        parts.sort();
+        parts = entries.into_iter().filter(is_part).map(|(name, _)| args.dir.join(name)).collect();
     }
     if parts.is_empty() {
         return Err(CliError::Usage(format!(

@@ -260,7 +260,7 @@ pub fn sweep_facts(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
 /// checked.
 #[pyfunction]
 pub fn sweep_files(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Vec<OsString>> {
-    Ok(checked(py, &dir, name)?.iter().map(|part| part.path().to_owned().into_os_string()).collect())
+    Ok(checked(py, &dir, name)?.iter().map(|part| part.path().into_os_string()).collect())
 }
 
 /// The parts of the table `name` of a sweep.

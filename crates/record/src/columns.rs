@@ -15,7 +15,7 @@ pub(crate) mod tables;
 mod trial;
 
 pub(crate) use arrays::{real, text, whole};
-pub(crate) use file::{merge, named, read, read_from, with_trial, without_panics, write, write_to};
+pub(crate) use file::{merge, named, read, with_trial, without_panics, write};
 pub(crate) use runs::{metrics, summary};
 pub(crate) use trial::{
     bursts, delays, drops_in_interval, episodes, flows, gauges, links, queue, senders, shares, sojourn,

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use giveway_files::Dir;
 use giveway_measure::{METRICS, Named, Summary, named, unnamed};
 use giveway_qdisc::Quantity;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -26,7 +28,7 @@ use parquet::errors::ParquetError;
 
 use crate::columns::tables::{DATASET, FAILED, described};
 use crate::columns::{self, real, text, whole};
-use crate::folder::{FolderError, beside};
+use crate::folder::{FolderError, RIGHTS, beside, write_error};
 use crate::seal::{Damage, Digest};
 
 /// A column for a parameter that a sweep varies.
@@ -96,53 +98,107 @@ impl Measured {
 pub type Reason = String;
 
 /// A part whose bytes were those that its digest was taken of when it was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part(PathBuf);
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The folder of the sweep.
+    dir: Dir,
+    /// The path inside that folder.
+    name: String,
+}
 
 impl Part {
-    /// Opens a part: compares all of its bytes with its digest.
+    /// Opens a part by its path inside the folder of its sweep: compares all of its bytes with its digest.
     ///
     /// # Errors
     /// If they differ, or the file cannot be read.
-    pub fn open(path: &Path, digest: &Digest) -> Result<Part, Damage> {
-        digest.check(path)?;
-        Ok(Part(path.to_owned()))
+    pub fn open(dir: &Dir, name: &str, digest: &Digest) -> Result<Part, Damage> {
+        digest.check_in(dir, name)?;
+        Ok(Part { dir: dir.clone(), name: name.to_owned() })
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.0
+    /// The path inside the folder of the sweep, such as `trials/part-00000000.parquet`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join(&self.name)
+    }
+
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn bytes(&self) -> Result<Vec<u8>, Damage> {
+        self.dir.read(&self.name).map_err(|error| self.damage(error))
+    }
+
+    /// The rows of all columns, or of some.
+    fn rows(&self, columns: Option<&[&str]>) -> Result<Vec<RecordBatch>, Damage> {
+        let read = self.reader().and_then(|mut reader| {
+            columns::without_panics(|| {
+                if let Some(names) = columns {
+                    let mask = columns::named(reader.parquet_schema(), names.iter().copied());
+                    reader = reader.with_projection(mask);
+                }
+                Ok(reader.build()?.collect::<Result<Vec<_>, _>>()?)
+            })
+        });
+        read.map_err(|error| self.damage(error))
+    }
+
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.dir.file(&self.name)
+    }
+
+    fn reader(&self) -> Result<ParquetRecordBatchReaderBuilder<File>, ParquetError> {
+        let file = self.file()?;
+        columns::without_panics(|| ParquetRecordBatchReaderBuilder::try_new(file))
+    }
+
+    fn damage(&self, why: impl ToString) -> Damage {
+        Damage::new(&self.path(), why)
     }
 }
 
-/// Writes finished trials as a part at `path`. Returns its digest.
+/// Writes finished trials as a part, named by its path in the folder of the sweep. Returns its digest.
 ///
 /// # Errors
 /// If it cannot be written; then nothing is at that place.
-pub fn write(path: &Path, axes: &[Axis], rows: &[Row<Measured>]) -> Result<Digest, FolderError> {
-    put(path, || finished(axes, rows))
+pub fn write(dir: &Dir, name: &str, axes: &[Axis], rows: &[Row<Measured>]) -> Result<Digest, FolderError> {
+    put(dir, name, || finished(axes, rows))
 }
 
-/// Writes failed trials as a part at `path`. Returns its digest.
+/// Writes failed trials as a part, as [`write`].
 ///
 /// # Errors
-/// If it cannot be written; then nothing is at that place.
-pub fn write_failed(path: &Path, axes: &[Axis], rows: &[Row<Reason>]) -> Result<Digest, FolderError> {
-    put(path, || failed(axes, rows))
+/// As there.
+pub fn write_failed(
+    dir: &Dir,
+    name: &str,
+    axes: &[Axis],
+    rows: &[Row<Reason>],
+) -> Result<Digest, FolderError> {
+    put(dir, name, || failed(axes, rows))
 }
 
 /// Writes a table beside its place, and renames it.
-fn put(path: &Path, table: impl FnOnce() -> Result<RecordBatch, ArrowError>) -> Result<Digest, FolderError> {
-    let hidden = beside(path, "tmp");
-    let written = table().map_err(ParquetError::from).and_then(|rows| columns::write(&hidden, &rows));
-    let put =
-        written.map_err(|source| FolderError::Table { path: path.to_owned(), source }).and_then(|digest| {
-            let renamed = std::fs::rename(&hidden, path);
-            renamed.map_err(|source| FolderError::Write { path: path.to_owned(), source }).map(|()| digest)
-        });
+fn put(
+    dir: &Dir,
+    name: &str,
+    table: impl FnOnce() -> Result<RecordBatch, ArrowError>,
+) -> Result<Digest, FolderError> {
+    let (place, hidden) = (dir.path().join(name), beside(Path::new(name), "tmp"));
+    let file = dir.new_file(&hidden, RIGHTS).map_err(|source| write_error(&place, source))?;
+    let written = table().map_err(ParquetError::from).and_then(|rows| columns::write(file, &rows));
+    let put = written.map_err(|source| FolderError::Table { path: place.clone(), source });
+    let put = put.and_then(|digest| {
+        dir.rename(&hidden, name).map_err(|source| write_error(&place, source)).map(|()| digest)
+    });
     if put.is_err() {
         // The first error is reported.
-        let _ = std::fs::remove_file(&hidden);
+        let _ = dir.remove_file(&hidden);
     }
     put
 }
@@ -268,10 +324,10 @@ pub struct Known {
 ///
 /// # Errors
 /// If the file cannot be read, or is not a part of a data set.
-pub fn known(Part(path): &Part) -> Result<Vec<Known>, Damage> {
+pub fn known(part: &Part) -> Result<Vec<Known>, Damage> {
     let mut found = Vec::new();
     let names = ["key", "point", "discipline", "seed"];
-    for batch in open(path, Some(&names)).map_err(|error| Damage::new(path, error))? {
+    for batch in part.rows(Some(&names))? {
         let column = |name: &str| batch.column_by_name(name).map(Arc::as_ref);
         let (Some(keys), Some(disciplines), Some(points), Some(seeds)) = (
             column("key").and_then(|column| column.as_string_opt::<i32>()),
@@ -279,11 +335,11 @@ pub fn known(Part(path): &Part) -> Result<Vec<Known>, Damage> {
             column("point").and_then(|column| column.as_primitive_opt::<UInt64Type>()),
             column("seed").and_then(|column| column.as_primitive_opt::<UInt64Type>()),
         ) else {
-            return Err(Damage::new(path, "it has no columns key, point, discipline and seed"));
+            return Err(part.damage("it has no columns key, point, discipline and seed"));
         };
         for number in 0..batch.num_rows() {
             let key = u128::from_str_radix(keys.value(number), 16)
-                .map_err(|_| Damage::new(path, "it has a key that is not 32 hexadecimal digits"))?;
+                .map_err(|_| part.damage("it has a key that is not 32 hexadecimal digits"))?;
             let discipline = disciplines.value(number).to_owned();
             found.push(Known { key, point: points.value(number), discipline, seed: seeds.value(number) });
         }
@@ -295,8 +351,8 @@ pub fn known(Part(path): &Part) -> Result<Vec<Known>, Damage> {
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn axes(Part(path): &Part) -> Result<Vec<Axis>, Damage> {
-    let batches = open(path, None).map_err(|error| Damage::new(path, error))?;
+pub fn axes(part: &Part) -> Result<Vec<Axis>, Damage> {
+    let batches = part.rows(None)?;
     let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(Vec::new()) };
     let varied = schema.fields().iter().skip_while(|field| field.name() != "seed").skip(1);
     let varied = varied.take_while(|field| field.name() != "events");
@@ -312,12 +368,11 @@ pub fn axes(Part(path): &Part) -> Result<Vec<Axis>, Damage> {
 ///
 /// # Errors
 /// If the file cannot be read, or does not have these columns.
-pub fn read(Part(path): &Part, axes: &[Axis]) -> Result<Vec<Row<Measured>>, Damage> {
+pub fn read(part: &Part, axes: &[Axis]) -> Result<Vec<Row<Measured>>, Damage> {
     let mut rows = Vec::new();
-    for batch in open(path, None).map_err(|error| Damage::new(path, error))? {
-        append(&batch, axes, &mut rows).map_err(|missing| {
-            Damage::new(path, format!("it has no column {missing}, or one of another type"))
-        })?;
+    for batch in part.rows(None)? {
+        append(&batch, axes, &mut rows)
+            .map_err(|missing| part.damage(format!("it has no column {missing}, or one of another type")))?;
     }
     Ok(rows)
 }
@@ -383,13 +438,12 @@ pub struct Sample {
 ///
 /// # Errors
 /// If the file cannot be read, or does not have these columns.
-pub fn samples(Part(path): &Part, axes: &[Axis], metric: &str) -> Result<Vec<Sample>, Damage> {
+pub fn samples(part: &Part, axes: &[Axis], metric: &str) -> Result<Vec<Sample>, Damage> {
     let mut names = vec!["point", "discipline", "seed", metric];
     names.extend(axes.iter().map(|axis| axis.column.as_str()));
     let mut samples = Vec::new();
-    for batch in open(path, Some(&names)).map_err(|error| Damage::new(path, error))? {
-        let missing =
-            |name: String| Damage::new(path, format!("it has no column {name}, or one of another type"));
+    for batch in part.rows(Some(&names))? {
+        let missing = |name: String| part.damage(format!("it has no column {name}, or one of another type"));
         let column = |name: &str| batch.column_by_name(name).ok_or_else(|| missing(name.to_owned()));
         let whole = |name: &str| {
             let column = column(name)?.as_primitive_opt::<UInt64Type>();
@@ -425,10 +479,8 @@ pub fn samples(Part(path): &Part, axes: &[Axis], metric: &str) -> Result<Vec<Sam
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn metric_names(Part(path): &Part) -> Result<Vec<String>, Damage> {
-    let file = File::open(path).map_err(|error| Damage::new(path, error))?;
-    let reader = columns::without_panics(|| ParquetRecordBatchReaderBuilder::try_new(file));
-    let reader = reader.map_err(|error| Damage::new(path, error))?;
+pub fn metric_names(part: &Part) -> Result<Vec<String>, Damage> {
+    let reader = part.reader().map_err(|error| part.damage(error))?;
     let fields = reader.schema().fields().iter().skip_while(|field| field.name() != "fingerprint").skip(1);
     Ok(fields.map(|field| field.name().clone()).collect())
 }
@@ -445,18 +497,5 @@ fn values(column: &ArrayRef, axis: &Axis) -> Result<Vec<Option<Quantity>>, Strin
             let texts = column.as_string_opt::<i32>().ok_or_else(wrong)?;
             texts.iter().map(|text| Some(Quantity::Text(text?.to_owned()))).collect()
         }
-    })
-}
-
-/// Reads a file, or only some of its columns.
-fn open(path: &Path, columns: Option<&[&str]>) -> Result<Vec<RecordBatch>, ParquetError> {
-    let file = File::open(path).map_err(|error| ParquetError::General(error.to_string()))?;
-    columns::without_panics(|| {
-        let mut reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
-        if let Some(names) = columns {
-            let mask = columns::named(reader.parquet_schema(), names.iter().copied());
-            reader = reader.with_projection(mask);
-        }
-        Ok(reader.build()?.collect::<Result<Vec<_>, _>>()?)
     })
 }

@@ -65,8 +65,8 @@ mod run_folder;
 mod write;
 
 pub use conclusion::{Commands, Conclusion, Recommendation};
-pub use disk::NewFile;
-pub(crate) use disk::{beside, replace};
+pub use disk::{NewFile, replace_in};
+pub(crate) use disk::{RIGHTS, beside, replace, write_error};
 pub use error::FolderError;
 pub use files::REPORT;
 pub(crate) use files::{MANIFEST, SCENARIO, SUMMARY, TABLES, tables_of};

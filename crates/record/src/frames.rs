@@ -122,7 +122,7 @@ pub(crate) fn of_folder(name: &str, folder: &Dir) -> Result<Frame, FrameError> {
     if matches!(folder.kind(table.file), Ok(None)) {
         return Err(FrameError::Off { name: name.to_owned(), key: name.to_owned() });
     }
-    let read = || Ok(Frame::new(columns::read_from(folder.file(table.file)?)?)?);
+    let read = || Ok(Frame::new(columns::read(folder.file(table.file)?)?)?);
     let (read, folder) = (read(), folder.path().to_owned());
     read.map_err(|source| FrameError::File { name: name.to_owned(), folder, source })
 }
@@ -136,7 +136,7 @@ pub fn of_parts(name: &str, folder: &Path, parts: &[Part]) -> Result<Frame, Fram
     let read = || -> Result<Frame, ParquetError> {
         let mut batches: Vec<RecordBatch> = Vec::new();
         for part in parts {
-            batches.extend(columns::read(part.path())?);
+            batches.extend(columns::read(part.file()?)?);
         }
         let mut fields: Vec<FieldRef> = Vec::new();
         for batch in &batches {

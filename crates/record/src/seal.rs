@@ -80,29 +80,19 @@ impl Digest {
         Digest { bytes: bytes.len() as u64, sha256: hex(Sha256::digest(bytes)) }
     }
 
-    /// Checks that a file in a folder matches this digest.
-    pub(crate) fn check_in(&self, dir: &Dir, inside: &Path) -> Result<(), Damage> {
-        let path = &dir.path().join(inside);
-        let file = dir.file(inside).map_err(|error| Damage::unreadable(path, &error))?;
-        self.check_open(file, path)
-    }
-
-    /// Checks that a file matches this digest.
+    /// Checks that a file matches this digest. `inside` is its path in the folder.
     ///
     /// # Errors
     /// If it does not, or cannot be read.
-    pub fn check(&self, path: &Path) -> Result<(), Damage> {
-        let file = File::open(path).map_err(|error| Damage::unreadable(path, &error))?;
-        self.check_open(file, path)
-    }
-
-    fn check_open(&self, file: File, path: &Path) -> Result<(), Damage> {
-        let length = file.metadata().map_err(|error| Damage::unreadable(path, &error))?.len();
+    pub fn check_in(&self, dir: &Dir, inside: impl AsRef<Path>) -> Result<(), Damage> {
+        let path = &dir.path().join(&inside);
+        let unreadable = |error| Damage::unreadable(path, &error);
+        let file = dir.file(inside).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
         if length != self.bytes {
             return Err(Damage::new(path, format!("it has {length} bytes, and {} were written", self.bytes)));
         }
-        let found = Digest::of_open(file).map_err(|error| Damage::unreadable(path, &error))?;
-        match found == *self {
+        match Digest::of_open(file).map_err(unreadable)? == *self {
             true => Ok(()),
             false => Err(Damage::new(path, "its SHA-256 does not match")),
         }
@@ -194,17 +184,11 @@ pub(crate) fn open(bytes: &[u8]) -> Result<(&str, &str), &'static str> {
     Form::FILE.open(bytes).ok_or(BROKEN)
 }
 
-/// Reads a sealed file. Also returns its digest.
+/// The value of a sealed file that was read from `place`. Also returns its digest.
 ///
 /// # Errors
-/// If it cannot be read, a bit of it has changed, or it has other fields.
-pub fn read_sealed<T: DeserializeOwned>(place: &Path) -> Result<(T, String), Damage> {
-    let bytes = std::fs::read(place).map_err(|error| Damage::unreadable(place, &error))?;
-    parse_sealed(&bytes, place)
-}
-
-/// The value and the digest of a sealed object that was read from `place`.
-pub(crate) fn parse_sealed<T: DeserializeOwned>(bytes: &[u8], place: &Path) -> Result<(T, String), Damage> {
+/// If a bit of it has changed, or it has other fields.
+pub fn open_sealed<T: DeserializeOwned>(bytes: &[u8], place: &Path) -> Result<(T, String), Damage> {
     let (text, digest) = open(bytes).map_err(|why| Damage::new(place, why))?;
     let value = serde_json::from_str(text).map_err(|error| Damage::new(place, error))?;
     Ok((value, digest.to_owned()))

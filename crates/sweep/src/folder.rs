@@ -17,14 +17,17 @@
 //! bytes match. A part is in its place before the manifest has it, so a kill between the two loses it:
 //! readers ignore a part that is not in the manifest, and the next process moves it aside. Before files are
 //! renamed, the manifest also has their digests under the new names, so that a kill loses none of them.
+//!
+//! All files are found by the descriptor of the folder, and no component of a path inside it may be a link
+//! ([`Dir`]): somebody who sends a folder of a sweep, or may write in one, leads nobody elsewhere.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use giveway_files::{Dir, Kind};
 use giveway_record::dataset::{self, Axis, Known, Measured, Part, Reason, Row};
-use giveway_record::{Damage, Digest, FolderError, Lock, read_sealed, seal, write_whole};
+use giveway_record::{Damage, Digest, FolderError, Lock, open_sealed, replace_in, seal};
 use giveway_runner::Frontend;
 use serde::{Deserialize, Serialize};
 
@@ -156,41 +159,46 @@ impl Manifest {
     /// # Errors
     /// If it cannot be read, a bit of it has changed, or it is not that of a sweep of this format.
     pub fn read(dir: &Path) -> Result<Option<Manifest>, SweepError> {
-        let place = dir.join(MANIFEST);
-        let bytes = match fs::read(&place) {
+        match opened(dir)? {
+            Some(dir) => Manifest::read_in(&dir),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the manifest of a folder that is open, as [`read`](Manifest::read).
+    fn read_in(dir: &Dir) -> Result<Option<Manifest>, SweepError> {
+        let place = dir.path().join(MANIFEST);
+        let bytes = match dir.read(MANIFEST) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(SweepError::Unknown(Damage::new(&place, error))),
         };
-        let other = || {
-            SweepError::Usage(format!("{} is not the folder of a sweep: name another folder", dir.display()))
-        };
         match serde_json::from_slice::<Stamp>(&bytes) {
             Ok(Stamp { giveway_sweep: FORMAT, .. }) => {}
             Ok(Stamp { giveway_sweep, created_by }) => {
-                let path = dir.to_owned();
+                let path = dir.path().to_owned();
                 return Err(SweepError::Format { path, found: giveway_sweep, reads: FORMAT, created_by });
             }
-            Err(_) if Manifest::is_in(dir) => {}
-            Err(_) => return Err(other()),
+            Err(_) if names_a_sweep(&bytes) => {}
+            Err(_) => return Err(not_a_sweep(dir.path())),
         }
-        match read_sealed(&place) {
+        match open_sealed(&bytes, &place) {
             Ok((manifest, _)) => Ok(Some(manifest)),
             Err(damage) => Err(SweepError::Unknown(damage)),
         }
     }
 
     /// Writes the manifest into its folder.
-    fn write(&self, dir: &Path) -> Result<(), SweepError> {
+    fn write(&self, dir: &Dir) -> Result<(), SweepError> {
         let (text, _) = seal(self);
-        write_whole(&dir.join(MANIFEST), text.as_bytes())?;
+        replace_in(dir, MANIFEST, text.as_bytes())?;
         Ok(())
     }
 
     /// True if a folder is that of a sweep, even if its manifest is damaged.
     pub fn is_in(dir: &Path) -> bool {
-        let bytes = fs::read(dir.join(MANIFEST)).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).contains("\"giveway_sweep\"")
+        let manifest = Dir::open(dir).and_then(|dir| dir.read(MANIFEST));
+        manifest.is_ok_and(|bytes| names_a_sweep(&bytes))
     }
 
     /// The parts of the data set in `dir`, the folder of this manifest. All of their bytes are checked.
@@ -211,11 +219,12 @@ impl Manifest {
 
     /// The parts in the folder `of` of `dir`.
     fn parts(&self, dir: &Path, of: &str) -> Result<Vec<Part>, SweepError> {
-        let opened = open_parts(&self.files, dir, of);
-        // A process was killed while it renamed files.
-        let opened = opened.or_else(|damage| match self.next.is_empty() {
-            true => Err(damage),
-            false => open_parts(&self.next, dir, of),
+        let opened = Dir::open(dir).map_err(|error| Damage::new(dir, error)).and_then(|dir| {
+            // A process was killed while it renamed files.
+            open_parts(&self.files, &dir, of).or_else(|damage| match self.next.is_empty() {
+                true => Err(damage),
+                false => open_parts(&self.next, &dir, of),
+            })
         });
         opened.map_err(|damage| match Lock::holder(dir) {
             Some(holder) => FolderError::Busy { path: dir.to_owned(), holder }.into(),
@@ -229,7 +238,8 @@ impl Manifest {
     /// If it is damaged.
     pub(crate) fn scenario(&self, dir: &Path) -> Result<Vec<u8>, SweepError> {
         let place = dir.join(SCENARIO);
-        let read = fs::read(&place).map_err(|error| Damage::new(&place, error)).and_then(|text| {
+        let text = Dir::open(dir).and_then(|dir| dir.read(SCENARIO));
+        let read = text.map_err(|error| Damage::new(&place, error)).and_then(|text| {
             match self.files.get(SCENARIO) == Some(&Digest::of_bytes(&text)) {
                 true => Ok(text),
                 false => Err(Damage::new(&place, "its SHA-256 does not match")),
@@ -268,12 +278,11 @@ impl Manifest {
 /// The folder of a sweep, open for writing by this process only.
 #[derive(Debug)]
 pub struct SweepFolder {
-    path: PathBuf,
+    lock: Lock,
     manifest: Manifest,
     columns: Vec<Axis>,
     /// The number of the next part.
     next: u64,
-    _lock: Lock,
 }
 
 impl SweepFolder {
@@ -293,14 +302,9 @@ impl SweepFolder {
         // A refused caller has changed nothing, and only the second look is reliable.
         SweepFolder::inspect(dir, &wanted)?;
         let lock = Lock::take(dir)?;
-        let found = SweepFolder::inspect(dir, &wanted)?;
-        let mut folder = SweepFolder {
-            path: dir.to_owned(),
-            manifest: wanted,
-            columns: plan.columns().to_vec(),
-            next: 0,
-            _lock: lock,
-        };
+        let found = SweepFolder::inspect_in(lock.dir(), &wanted)?;
+        let columns = plan.columns().to_vec();
+        let mut folder = SweepFolder { lock, manifest: wanted, columns, next: 0 };
         folder.end_exchange()?;
         let text = plan.request().scenario.text();
         if let Some(found) = found {
@@ -312,8 +316,8 @@ impl SweepFolder {
                         found.version
                     ));
                 }
-                remove(&dir.join(TRIALS))?;
-                remove(&dir.join(EARLIER))?;
+                folder.remove(TRIALS)?;
+                folder.remove(EARLIER)?;
             } else {
                 folder.take_over(&found, frontend)?;
                 if !found.same_trials(&folder.manifest) {
@@ -325,11 +329,11 @@ impl SweepFolder {
         folder.manifest.files.retain(|name, _| !is_of(name, FAILED));
         folder.manifest.files.insert(SCENARIO.to_owned(), Digest::of_bytes(text.as_bytes()));
         folder.write_manifest()?;
-        remove(&dir.join(FAILED))?;
-        make(&dir.join(TRIALS))?;
-        write_whole(&dir.join(SCENARIO), text.as_bytes())?;
-        let next = files_in(&dir.join(TRIALS)).iter().filter_map(|path| number_of(path)).max();
-        Ok(SweepFolder { next: next.map_or(0, |last| last + 1), ..folder })
+        folder.remove(FAILED)?;
+        folder.make(TRIALS)?;
+        replace_in(folder.dir(), SCENARIO, text.as_bytes())?;
+        folder.next = folder.free_number(TRIALS)?;
+        Ok(folder)
     }
 
     /// Opens a new folder for the merged shards of a sweep. `manifest` has no file, and `scenario` is the
@@ -351,14 +355,14 @@ impl SweepFolder {
                 found.created_by
             )));
         }
-        let _lock = Lock::take(dir)?;
+        let lock = Lock::take(dir)?;
         let columns = manifest.axes();
         manifest.files.insert(SCENARIO.to_owned(), Digest::of_bytes(scenario));
-        let folder = SweepFolder { path: dir.to_owned(), manifest, columns, next: 0, _lock };
+        let folder = SweepFolder { lock, manifest, columns, next: 0 };
         folder.end_exchange()?;
-        make(&dir.join(TRIALS))?;
+        folder.make(TRIALS)?;
         folder.write_manifest()?;
-        write_whole(&dir.join(SCENARIO), scenario)?;
+        replace_in(folder.dir(), SCENARIO, scenario)?;
         Ok(folder)
     }
 
@@ -368,13 +372,12 @@ impl SweepFolder {
     /// If it cannot be written.
     pub(crate) fn another(&self, dir: &Path) -> Result<SweepFolder, SweepError> {
         let folder = SweepFolder {
-            path: dir.to_owned(),
+            lock: Lock::take(dir)?,
             manifest: Manifest { files: Files::new(), next: Files::new(), ..self.manifest.clone() },
             columns: self.columns.clone(),
             next: 0,
-            _lock: Lock::take(dir)?,
         };
-        make(&dir.join(TRIALS))?;
+        folder.make(TRIALS)?;
         folder.write_manifest()?;
         Ok(folder)
     }
@@ -387,13 +390,11 @@ impl SweepFolder {
         failed: &[Part],
         complete: bool,
     ) -> Result<u64, SweepError> {
-        remove(&self.path.join(FAILED))?;
+        self.remove(FAILED)?;
         for part in failed {
-            make(&self.path.join(FAILED))?;
+            self.make(FAILED)?;
             let name = part_name(FAILED, self.next);
-            let place = self.path.join(&name);
-            let copied = fs::copy(part.path(), &place).and_then(|_| Digest::of_file(&place));
-            let digest = copied.map_err(|source| FolderError::Write { path: place, source })?;
+            let digest = replace_in(self.dir(), &name, &part.bytes()?)?;
             self.manifest.files.insert(name, digest);
             self.next += 1;
         }
@@ -402,13 +403,25 @@ impl SweepFolder {
 
     /// Checks if a folder can be used, and returns its manifest. Changes nothing.
     fn inspect(dir: &Path, wanted: &Manifest) -> Result<Option<Manifest>, SweepError> {
+        match opened(dir)? {
+            Some(dir) => SweepFolder::inspect_in(&dir, wanted),
+            None => Ok(None),
+        }
+    }
+
+    fn inspect_in(open: &Dir, wanted: &Manifest) -> Result<Option<Manifest>, SweepError> {
+        let dir = open.path();
         let refused = |message: String| Err(SweepError::Usage(message));
-        let Some(found) = Manifest::read(dir)? else {
-            let holds: Vec<String> = fs::read_dir(dir)
+        for name in [MANIFEST, TRIALS, FAILED, EARLIER] {
+            if matches!(open.kind(name), Ok(Some(Kind::Link))) {
+                return Err(FolderError::Link { path: dir.join(name) }.into());
+            }
+        }
+        let Some(found) = Manifest::read_in(open)? else {
+            let entries = open.entries().map_err(|source| write_error(dir, source))?;
+            let holds: Vec<String> = entries
                 .into_iter()
-                .flatten()
-                .flatten()
-                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .map(|(name, _)| name.to_string_lossy().into_owned())
                 .filter(|name| name != giveway_record::LOCK && !name.ends_with(".tmp"))
                 // The parts of the sweep, which are merged into the folder above them.
                 .filter(|name| !name.starts_with(PART))
@@ -446,12 +459,11 @@ impl SweepFolder {
 
     /// Ends an exchange of sorted and unsorted files that was interrupted.
     fn end_exchange(&self) -> Result<(), SweepError> {
-        let (trials, sorted) = (self.path.join(TRIALS), self.path.join(SORTED));
-        if !trials.exists() && sorted.exists() {
-            rename(&sorted, &trials)?;
+        if !self.exists(TRIALS) && self.exists(SORTED) {
+            self.rename(SORTED, TRIALS)?;
         }
-        remove(&sorted)?;
-        remove(&self.path.join(UNSORTED))
+        self.remove(SORTED)?;
+        self.remove(UNSORTED)
     }
 
     /// Takes over the files of `found`, the manifest of this folder until now, that have not changed. Others
@@ -459,26 +471,27 @@ impl SweepFolder {
     fn take_over(&mut self, found: &Manifest, frontend: &dyn Frontend) -> Result<(), SweepError> {
         let Manifest { files, next, .. } = found;
         for of in [TRIALS, FAILED, EARLIER] {
-            for path in files_in(&self.path.join(of)) {
-                let name = format!("{of}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+            for name in self.parts_in(of)? {
                 let noted: Vec<&Digest> = files.get(&name).into_iter().chain(next.get(&name)).collect();
-                match noted.iter().find(|digest| digest.check(&path).is_ok()) {
+                match noted.iter().find(|digest| digest.check_in(self.dir(), &name).is_ok()) {
                     Some(digest) => {
                         self.manifest.files.insert(name, (*digest).clone());
                     }
                     None => {
-                        let listed = noted.first().and_then(|digest| digest.check(&path).err());
-                        let damage =
-                            listed.unwrap_or_else(|| Damage::new(&path, "the manifest does not have it"));
-                        move_aside(&path, &damage, frontend)?;
+                        let listed =
+                            noted.first().and_then(|digest| digest.check_in(self.dir(), &name).err());
+                        let damage = listed.unwrap_or_else(|| {
+                            Damage::new(&self.path().join(&name), "the manifest does not have it")
+                        });
+                        self.move_aside(&name, &damage, frontend)?;
                     }
                 }
             }
         }
         // Files that were being renamed have only one of their two names.
         for name in files.keys().filter(|name| next.is_empty() && is_of(name, TRIALS)) {
-            if !self.path.join(name).exists() {
-                let path = self.path.join(name);
+            if !self.exists(name) {
+                let path = self.path().join(name);
                 frontend.message(&format!("{} is missing: its trials run again", path.display()));
             }
         }
@@ -488,9 +501,8 @@ impl SweepFolder {
     /// Moves the trials to `earlier`, beside those that are there already. Until all of them are there, the
     /// manifest is that of their request, `found`: a kill must not leave them to this one.
     fn set_aside(&mut self, found: &Manifest) -> Result<(), SweepError> {
-        make(&self.path.join(EARLIER))?;
-        let taken = files_in(&self.path.join(EARLIER)).iter().filter_map(|path| number_of(path)).max();
-        let free = taken.map_or(0, |last| last + 1);
+        self.make(EARLIER)?;
+        let free = self.free_number(EARLIER)?;
         let (trials, mut next): (Files, Files) =
             std::mem::take(&mut self.manifest.files).into_iter().partition(|(name, _)| is_of(name, TRIALS));
         let moves: Vec<(String, String)> = trials
@@ -500,9 +512,9 @@ impl SweepFolder {
             .collect();
         next.extend(moves.iter().zip(trials.values()).map(|((_, to), digest)| (to.clone(), digest.clone())));
         let moving = Manifest { files: trials, next: next.clone(), ..found.clone() };
-        moving.write(&self.path)?;
+        moving.write(self.dir())?;
         for (from, to) in moves {
-            rename(&self.path.join(from), &self.path.join(to))?;
+            self.rename(&from, &to)?;
         }
         self.manifest.files = next;
         Ok(())
@@ -510,7 +522,11 @@ impl SweepFolder {
 
     /// The path of the folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.dir().path()
+    }
+
+    fn dir(&self) -> &Dir {
+        self.lock.dir()
     }
 
     /// The parts of a changed request.
@@ -518,7 +534,7 @@ impl SweepFolder {
     /// # Errors
     /// If one of them was damaged since the folder was opened.
     pub fn earlier(&self) -> Result<Vec<Part>, SweepError> {
-        Ok(open_parts(&self.manifest.files, &self.path, EARLIER)?)
+        Ok(open_parts(&self.manifest.files, self.dir(), EARLIER)?)
     }
 
     /// The parts so far.
@@ -526,7 +542,7 @@ impl SweepFolder {
     /// # Errors
     /// If one of them was damaged since the folder was opened.
     pub fn parts(&self) -> Result<Vec<Part>, SweepError> {
-        Ok(open_parts(&self.manifest.files, &self.path, TRIALS)?)
+        Ok(open_parts(&self.manifest.files, self.dir(), TRIALS)?)
     }
 
     /// The finished trials. A part that cannot be read is moved aside, and its trials run again.
@@ -539,8 +555,8 @@ impl SweepFolder {
             match dataset::known(&part) {
                 Ok(rows) => known.extend(rows),
                 Err(damage) => {
-                    move_aside(part.path(), &damage, frontend)?;
-                    self.manifest.files.retain(|name, _| self.path.join(name) != part.path());
+                    self.move_aside(part.name(), &damage, frontend)?;
+                    self.manifest.files.remove(part.name());
                 }
             }
         }
@@ -556,7 +572,7 @@ impl SweepFolder {
             return Ok(());
         }
         let name = part_name(TRIALS, self.next);
-        let digest = dataset::write(&self.path.join(&name), &self.columns, rows)?;
+        let digest = dataset::write(self.dir(), &name, &self.columns, rows)?;
         self.note(name, digest)
     }
 
@@ -568,9 +584,9 @@ impl SweepFolder {
         if rows.is_empty() {
             return Ok(());
         }
-        make(&self.path.join(FAILED))?;
+        self.make(FAILED)?;
         let name = part_name(FAILED, self.next);
-        let digest = dataset::write_failed(&self.path.join(&name), &self.columns, rows)?;
+        let digest = dataset::write_failed(self.dir(), &name, &self.columns, rows)?;
         self.note(name, digest)
     }
 
@@ -592,33 +608,31 @@ impl SweepFolder {
 
     /// Replaces the data set by the rows of `all`, sorted. Returns their number.
     fn exchange(&mut self, all: &[Part], complete: bool) -> Result<u64, SweepError> {
-        let sorted = self.path.join(SORTED);
-        remove(&sorted)?;
-        make(&sorted)?;
-        let (rows, files) = self.sort_into(all, &sorted).inspect_err(|_| {
+        self.remove(SORTED)?;
+        self.make(SORTED)?;
+        let (rows, files) = self.sort_into(all, SORTED).inspect_err(|_| {
             // The disk may be full: make room. The first error is reported.
-            let _ = fs::remove_dir_all(&sorted);
+            let _ = self.remove(SORTED);
         })?;
         let stay = |(name, _): &(&String, &Digest)| !is_of(name, TRIALS) && !is_of(name, EARLIER);
         let others = self.manifest.files.iter().filter(stay);
         self.manifest.next =
             others.map(|(name, digest)| (name.clone(), digest.clone())).chain(files).collect();
         self.write_manifest()?;
-        let (trials, unsorted) = (self.path.join(TRIALS), self.path.join(UNSORTED));
-        rename(&trials, &unsorted)?;
-        rename(&sorted, &trials)?;
+        self.rename(TRIALS, UNSORTED)?;
+        self.rename(SORTED, TRIALS)?;
         self.manifest.files = std::mem::take(&mut self.manifest.next);
         self.manifest.complete = complete;
         self.write_manifest()?;
-        remove(&unsorted)?;
-        remove(&self.path.join(EARLIER))?;
+        self.remove(UNSORTED)?;
+        self.remove(EARLIER)?;
         Ok(rows)
     }
 
     /// Writes the rows of `parts`, sorted, into files in the folder `to`. Returns their number, and the files
     /// by their later names. It needs memory for the rows of one file, and reads all parts once for each
     /// file.
-    fn sort_into(&self, parts: &[Part], to: &Path) -> Result<(u64, Files), SweepError> {
+    fn sort_into(&self, parts: &[Part], to: &str) -> Result<(u64, Files), SweepError> {
         let mut files = Files::new();
         let mut points: Vec<u64> = Vec::new();
         for part in parts {
@@ -644,8 +658,8 @@ impl SweepFolder {
             rows.sort_by_key(|row| (row.point, place(&row.discipline), row.seed));
             // A trial that two shards or a killed process ran twice has equal rows.
             rows.dedup_by_key(|row| (row.point, place(&row.discipline), row.seed));
-            let place = to.join(part_file(file));
-            files.insert(part_name(TRIALS, file), dataset::write(&place, &self.columns, &rows)?);
+            let digest = dataset::write(self.dir(), &part_name(to, file), &self.columns, &rows)?;
+            files.insert(part_name(TRIALS, file), digest);
             written += rows.len() as u64;
             from = end;
             file += 1;
@@ -654,15 +668,91 @@ impl SweepFolder {
     }
 
     fn write_manifest(&self) -> Result<(), SweepError> {
-        self.manifest.write(&self.path)
+        self.manifest.write(self.dir())
     }
+
+    fn exists(&self, name: &str) -> bool {
+        matches!(self.dir().kind(name), Ok(Some(_)))
+    }
+
+    /// Creates a folder of parts, if it does not exist.
+    fn make(&self, name: &str) -> Result<(), SweepError> {
+        const RIGHTS: u32 = 0o777;
+        self.at(name, self.dir().make(name, RIGHTS).map(drop))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), SweepError> {
+        self.at(to, self.dir().rename(from, to))
+    }
+
+    /// Removes a folder of parts, if it exists.
+    fn remove(&self, name: &str) -> Result<(), SweepError> {
+        self.at(name, self.dir().remove_all(name))
+    }
+
+    /// The result of a change at a place in the folder.
+    fn at(&self, name: &str, done: io::Result<()>) -> Result<(), SweepError> {
+        done.map_err(|source| write_error(&self.path().join(name), source))
+    }
+
+    /// The names of the parts in the folder `of`, in order.
+    fn parts_in(&self, of: &str) -> Result<Vec<String>, SweepError> {
+        if !self.exists(of) {
+            return Ok(Vec::new());
+        }
+        let entries = self.dir().enter(of).and_then(|inner| inner.entries());
+        let entries = entries.map_err(|source| write_error(&self.path().join(of), source))?;
+        let names = entries.into_iter().map(|(name, _)| name.to_string_lossy().into_owned());
+        let parts = names.filter(|name| name.ends_with(".parquet") && !name.starts_with('.'));
+        Ok(parts.map(|name| format!("{of}/{name}")).collect())
+    }
+
+    /// The number behind those of the parts in the folder `of`.
+    fn free_number(&self, of: &str) -> Result<u64, SweepError> {
+        let number = |name: &String| -> Option<u64> {
+            let (_, file) = name.rsplit_once('/')?;
+            file.strip_prefix("part-")?.strip_suffix(".parquet")?.parse().ok()
+        };
+        Ok(self.parts_in(of)?.iter().filter_map(number).max().map_or(0, |last| last + 1))
+    }
+
+    /// Renames a damaged part, so that its trials run again.
+    fn move_aside(&self, name: &str, damage: &Damage, frontend: &dyn Frontend) -> Result<(), SweepError> {
+        let broken = format!("{name}.broken");
+        let place = self.path().join(&broken);
+        frontend.message(&format!("{damage}: it is now {}, and its trials run again", place.display()));
+        self.rename(name, &broken)
+    }
+}
+
+/// Opens a folder; `None` if there is none.
+fn opened(dir: &Path) -> Result<Option<Dir>, SweepError> {
+    match Dir::open(dir) {
+        Ok(dir) => Ok(Some(dir)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(not_a_sweep(dir)),
+        Err(error) => Err(SweepError::Unknown(Damage::new(dir, error))),
+    }
+}
+
+fn not_a_sweep(dir: &Path) -> SweepError {
+    SweepError::Usage(format!("{} is not the folder of a sweep: name another folder", dir.display()))
+}
+
+/// True for the manifest of a sweep, even if it is damaged.
+fn names_a_sweep(manifest: &[u8]) -> bool {
+    String::from_utf8_lossy(manifest).contains("\"giveway_sweep\"")
+}
+
+fn write_error(path: &Path, source: io::Error) -> SweepError {
+    FolderError::Write { path: path.to_owned(), source }.into()
 }
 
 /// The parts of `files` in the folder `of` of `dir`, in the order of their names. All of their bytes are
 /// checked.
-fn open_parts(files: &Files, dir: &Path, of: &str) -> Result<Vec<Part>, Damage> {
+fn open_parts(files: &Files, dir: &Dir, of: &str) -> Result<Vec<Part>, Damage> {
     let listed = files.iter().filter(|(name, _)| is_of(name, of));
-    listed.map(|(name, digest)| Part::open(&dir.join(name), digest)).collect()
+    listed.map(|(name, digest)| Part::open(dir, name, digest)).collect()
 }
 
 /// True if a file of a sweep is in this folder of it.
@@ -670,51 +760,7 @@ fn is_of(name: &str, folder: &str) -> bool {
     name.split_once('/').is_some_and(|(first, _)| first == folder)
 }
 
-/// The file of a part.
-fn part_file(number: u64) -> String {
-    format!("part-{number:08}.parquet")
-}
-
 /// The name of a part in the folder of its sweep.
 fn part_name(folder: &str, number: u64) -> String {
-    format!("{folder}/{}", part_file(number))
-}
-
-/// Renames a damaged part, so that its trials run again.
-fn move_aside(path: &Path, damage: &Damage, frontend: &dyn Frontend) -> Result<(), SweepError> {
-    frontend.message(&format!("{damage}: it is now {}.broken, and its trials run again", path.display()));
-    rename(path, &path.with_extension("parquet.broken"))
-}
-
-/// The files of parts in a folder, in the order of their names.
-fn files_in(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let is_part = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "parquet");
-    let visible =
-        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'));
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_part).filter(visible).collect();
-    found.sort();
-    found
-}
-
-fn number_of(part: &Path) -> Option<u64> {
-    part.file_stem()?.to_string_lossy().strip_prefix("part-")?.parse().ok()
-}
-
-fn make(dir: &Path) -> Result<(), SweepError> {
-    fs::create_dir_all(dir).map_err(|source| FolderError::Write { path: dir.to_owned(), source }.into())
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), SweepError> {
-    fs::rename(from, to).map_err(|source| FolderError::Write { path: to.to_owned(), source }.into())
-}
-
-/// Removes a folder of parts, if it exists.
-fn remove(dir: &Path) -> Result<(), SweepError> {
-    match fs::remove_dir_all(dir) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(FolderError::Write { path: dir.to_owned(), source }.into())
-        }
-        _ => Ok(()),
-    }
+    format!("{folder}/part-{number:08}.parquet")
 }

@@ -1,8 +1,10 @@
 //! A sweep's folder is read back as it was written, or refused.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use giveway_files::Dir;
 use giveway_record::{Lock, dataset, seal};
 use giveway_runner::Silent;
 use giveway_sweep::{
@@ -15,6 +17,8 @@ use crate::support::{Watched, bytes, plan, sweep};
 
 const AXES: [&str; 1] = ["link.0.rate=5mbit,10mbit"];
 const METRIC: &str = "fct_mean_s";
+/// The only part of a small sweep.
+const PART: &str = "trials/part-00000000.parquet";
 
 /// A complete sweep of twelve trials.
 fn complete() -> (TempDir, Plan) {
@@ -23,9 +27,8 @@ fn complete() -> (TempDir, Plan) {
     (dir, plan)
 }
 
-/// The only part of a small sweep.
 fn part(dir: &Path) -> PathBuf {
-    dir.join("trials/part-00000000.parquet")
+    dir.join(PART)
 }
 
 /// All ways in which a program reads a sweep back, without changing it. `elsewhere` is a new folder.
@@ -52,6 +55,72 @@ fn all_refuse(dir: &Path, named: &str) {
 }
 
 #[test]
+fn no_part_of_a_sweep_may_be_a_link() {
+    let (dir, plan) = complete();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let outside = elsewhere.path().join("outside");
+    for name in ["manifest.json", "scenario.toml", "trials", PART] {
+        // The link leads to the very content that the sweep wrote, and that somebody else may change later.
+        let place = dir.path().join(name);
+        fs::rename(&place, &outside).unwrap();
+        symlink(&outside, &place).unwrap();
+        let before = bytes_of_tree(&outside);
+        let mut refused = readings(dir.path(), &elsewhere.path().join("all"));
+        if name == "scenario.toml" {
+            // Only a merge reads it.
+            refused.drain(..3).for_each(|read| read.unwrap());
+        }
+        for read in refused {
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains("is a link"), "{name}: {error}");
+        }
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1, "{name}: nothing was merged");
+        match sweep(&plan, dir.path(), 1, &Watched::new()) {
+            // A part is moved aside, and a scenario is replaced: the link itself, never what it leads to.
+            Ok(done) => assert!(done.complete && [PART, "scenario.toml"].contains(&name), "{name}"),
+            Err(error) => assert!(error.is_refusal() && error.to_string().contains("is a link"), "{error}"),
+        }
+        assert_eq!(bytes_of_tree(&outside), before, "{name}");
+        if fs::symlink_metadata(&place).unwrap().is_symlink() {
+            fs::remove_file(&place).unwrap();
+            fs::rename(&outside, &place).unwrap();
+        } else {
+            fs::remove_file(&outside).unwrap();
+        }
+    }
+    readings(dir.path(), &elsewhere.path().join("all")).into_iter().for_each(|read| read.unwrap());
+}
+
+#[test]
+fn links_in_a_new_folder_lead_nowhere() {
+    let plan = plan(&AXES, "grid");
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join("theirs")).unwrap();
+    fs::write(elsewhere.path().join("theirs/part-00000000.parquet"), "theirs").unwrap();
+    let before = bytes_of_tree(elsewhere.path());
+    for name in ["trials", "failed", "earlier", "trials.new", "trials.old", "manifest.json", ".giveway.lock"]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path().join("theirs"), dir.path().join(name)).unwrap();
+        let error = sweep(&plan, dir.path(), 1, &Watched::new()).unwrap_err();
+        let text = format!("{error} {:?}", std::error::Error::source(&error).map(ToString::to_string));
+        let foreign = text.contains("is not empty and is not the folder of a sweep");
+        assert!(text.contains("is a link") || foreign, "{name}: {text}");
+    }
+    assert_eq!(bytes_of_tree(elsewhere.path()), before);
+}
+
+/// The files below a path with their content.
+fn bytes_of_tree(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    if !path.is_dir() {
+        return vec![(path.to_owned(), fs::read(path).unwrap())];
+    }
+    let mut entries: Vec<PathBuf> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries.iter().flat_map(|entry| bytes_of_tree(entry)).collect()
+}
+
+#[test]
 fn an_edited_metric_is_detected() {
     let (dir, plan) = complete();
     for read in readings(dir.path(), &dir.path().join("shard-1-of-1")) {
@@ -62,7 +131,8 @@ fn an_edited_metric_is_detected() {
     let mut rows = dataset::read(&parts[0], plan.columns()).unwrap();
     let at = rows[0].result.names.iter().position(|name| name == METRIC).unwrap();
     rows[0].result.values[at] = Some(0.001);
-    dataset::write(&part(dir.path()), plan.columns(), &rows).unwrap();
+    let folder = Dir::open(dir.path()).unwrap();
+    dataset::write(&folder, PART, plan.columns(), &rows).unwrap();
     all_refuse(dir.path(), "part-00000000.parquet is damaged");
     let error = Data::read(dir.path(), METRIC).unwrap_err().to_string();
     assert!(error.contains("It was made by `giveway sweep`; run this again"), "{error}");

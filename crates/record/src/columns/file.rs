@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -23,13 +22,8 @@ use crate::seal::{Digest, Hashing};
 /// Rows of a row group. A reader needs memory for one group.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// Writes a table and syncs it to the disk.
-pub(crate) fn write(path: &Path, rows: &RecordBatch) -> Result<Digest, ParquetError> {
-    write_to(File::create(path)?, rows)
-}
-
 /// Writes a table to an empty file, and syncs it to the disk.
-pub(crate) fn write_to(file: File, rows: &RecordBatch) -> Result<Digest, ParquetError> {
+pub(crate) fn write(file: File, rows: &RecordBatch) -> Result<Digest, ParquetError> {
     let mut writer = writer(file, rows)?;
     writer.write(rows)?;
     close(writer)
@@ -45,12 +39,7 @@ pub(crate) fn merge<'a>(
 }
 
 /// Reads a whole table. A table without rows is one batch.
-pub(crate) fn read(path: &Path) -> Result<Vec<RecordBatch>, ParquetError> {
-    read_from(File::open(path).map_err(|e| ParquetError::General(format!("{}: {e}", path.display())))?)
-}
-
-/// Reads a whole table from a file.
-pub(crate) fn read_from(file: File) -> Result<Vec<RecordBatch>, ParquetError> {
+pub(crate) fn read(file: File) -> Result<Vec<RecordBatch>, ParquetError> {
     without_panics(|| {
         let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(GROUP_ROWS);
         let empty = RecordBatch::new_empty(reader.schema().clone());

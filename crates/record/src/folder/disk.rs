@@ -115,8 +115,12 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<Digest, FolderError
     put(NewFile::begin(path), content).map_err(|source| write_error(path, source))
 }
 
-/// Replaces a file in a folder, atomically.
-pub(crate) fn replace_in(dir: &Dir, name: &str, content: &[u8]) -> Result<Digest, FolderError> {
+/// Replaces a file in a folder, atomically. `name` is its path inside the folder. Returns the digest of the
+/// content.
+///
+/// # Errors
+/// If it cannot be written; then the previous file is still in place.
+pub fn replace_in(dir: &Dir, name: &str, content: &[u8]) -> Result<Digest, FolderError> {
     let written = put(NewFile::begin_in(dir, Path::new(name)), content);
     written.map_err(|source| write_error(&dir.path().join(name), source))
 }

@@ -45,7 +45,7 @@ pub(crate) fn read_summary(dir: &Dir, trial: &Path) -> Result<(Finished, String)
     let inside = trial.join(SUMMARY);
     let place = &dir.path().join(&inside);
     let bytes = dir.read(inside).map_err(|error| Damage::unreadable(place, &error))?;
-    seal::parse_sealed(&bytes, place)
+    seal::open_sealed(&bytes, place)
 }
 
 /// Checks that the tables beside a summary match its digests.

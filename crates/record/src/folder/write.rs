@@ -80,7 +80,7 @@ impl RunFolder {
                         true => columns::summary(&self.manifest.disciplines, runs),
                         false => columns::metrics(runs),
                     };
-                    rows.map_err(ParquetError::from).and_then(|rows| columns::write_to(file, &rows))
+                    rows.map_err(ParquetError::from).and_then(|rows| columns::write(file, &rows))
                 } else {
                     let open = |inside: &Path| {
                         let path = self.path().join(inside);
@@ -113,7 +113,7 @@ impl RunFolder {
         let dir = dir.map_err(|source| write_error(&self.path().join(inside), source))?;
         let mut tables = BTreeMap::new();
         for (name, table) in self.tables() {
-            let write = || columns::write_to(dir.new_file(name, RIGHTS)?, &table(record)?);
+            let write = || columns::write(dir.new_file(name, RIGHTS)?, &table(record)?);
             let digest =
                 write().map_err(|source| FolderError::Table { path: dir.path().join(name), source })?;
             tables.insert(name.to_owned(), digest);
@@ -197,6 +197,8 @@ impl RunFolder {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A device that is always full.
@@ -205,7 +207,7 @@ mod tests {
     fn an_error_of_a_full_disk_names_the_table() {
         let path = Path::new("/dev/full");
         let rows = columns::summary(&[], &[]).unwrap();
-        let source = columns::write(path, &rows).unwrap_err();
+        let source = columns::write(fs::File::create(path).unwrap(), &rows).unwrap_err();
         assert!(source.to_string().contains("No space left"), "{source}");
         let error = FolderError::Table { path: path.to_owned(), source }.to_string();
         assert_eq!(error, "cannot write the table /dev/full");

@@ -86,7 +86,7 @@ mod tests {
     fn a_table_with_a_changed_byte_is_refused_or_read() {
         let dir = tempfile::tempdir().unwrap();
         let (path, open) = (dir.path().join("table.parquet"), Dir::open(dir.path()).unwrap());
-        columns::write(&path, &table()).unwrap();
+        columns::write(fs::File::create(&path).unwrap(), &table()).unwrap();
         let bytes = fs::read(&path).unwrap();
         let (mut refused, mut caught) = (0, 0);
         for at in 0..bytes.len() {
