@@ -34,6 +34,7 @@ use giveway_live::bridge::Bridge;
 use giveway_live::clock::{Clock, monotonic_ns, wall_ns};
 use giveway_live::detour::Hooks;
 use giveway_live::direction::Parts;
+use giveway_live::privilege::outputs::Aside;
 use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
 use giveway_live::reservations::{self, ReservedFlows};
 use giveway_live::{DirectionSetup, headers};
@@ -55,7 +56,6 @@ use notify::Manager;
 use preparing::Prepared;
 use signals::Signals;
 pub use socket::{Args as ControlArgs, control};
-use take_over::Earlier;
 use view::View;
 
 /// Time limit for sending the backlog at the end.
@@ -136,10 +136,13 @@ fn bridge(
     let identity = user.as_ref().map(|(identity, _)| *identity);
     confine(args, identity, folder);
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
-    let earlier = match &prepared.predecessor {
-        Some(_) => Earlier::rename([("--pcap", args.pcap.as_deref()), ("--trace", args.trace.as_deref())])?,
-        None => Earlier::default(),
-    };
+    // The other process still writes these files. They get their names back if it stays.
+    let written = [("--pcap", args.pcap.as_deref()), ("--trace", args.trace.as_deref())];
+    let mut earlier = Vec::new();
+    for (flag, path) in written.into_iter().filter(|_| prepared.predecessor.is_some()) {
+        let Some(path) = path else { continue };
+        earlier.extend(Aside::rename(path, identity).map_err(BridgeError::path(flag, path))?);
+    }
     let trace = args.trace.as_deref().map(|file| Trace::begin(file, identity, &messages()));
     let mut outputs = Outputs {
         recording,
@@ -184,7 +187,8 @@ fn bridge(
     };
     if let Some(predecessor) = &mut prepared.predecessor {
         predecessor.hand_over(&mut bridge, &interfaces.real())?;
-        earlier.remove();
+        // One that cannot be removed keeps its other name.
+        earlier.drain(..).for_each(|file| drop(file.remove()));
         remark(args, "took over; the earlier process ends");
         prepared.succeed(args, || {
             manager.tick();

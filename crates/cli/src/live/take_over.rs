@@ -4,8 +4,6 @@
 //! This process keeps its privileges until the other one has ended, because it takes the locks of the
 //! interfaces then, and gives the control socket its name.
 
-use std::fs::OpenOptions;
-use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
@@ -202,81 +200,5 @@ impl Predecessor {
 
     fn refused(&self, message: &str) -> BridgeError {
         BridgeError::Usage(format!("--take-over {}: {message}", self.socket.display()))
-    }
-}
-
-/// Files that the other process still writes, under other names. They get their names back when this is
-/// dropped, unless this process has taken over.
-#[derive(Debug, Default)]
-pub struct Earlier(Vec<[PathBuf; 2]>);
-
-impl Earlier {
-    /// Renames these files, so that this process writes new ones.
-    ///
-    /// # Errors
-    /// The error of the system, with the flag.
-    pub fn rename(files: [(&str, Option<&Path>); 2]) -> Result<Earlier, BridgeError> {
-        let mut earlier = Earlier::default();
-        for (flag, path) in files {
-            if let Some(path) = path.filter(|path| path.is_file()) {
-                let other = unused(path).map_err(BridgeError::path(flag, path))?;
-                std::fs::rename(path, &other).map_err(BridgeError::path(flag, path))?;
-                earlier.0.push([path.to_owned(), other]);
-            }
-        }
-        Ok(earlier)
-    }
-
-    /// Removes the files, because those of this process replace them.
-    pub fn remove(mut self) {
-        for [_, other] in self.0.drain(..) {
-            let _ = std::fs::remove_file(other);
-        }
-    }
-}
-
-impl Drop for Earlier {
-    fn drop(&mut self) {
-        for [path, other] in &self.0 {
-            let _ = std::fs::rename(other, path);
-        }
-    }
-}
-
-/// A name derived from a path, which no other file has. An empty file has it now.
-fn unused(path: &Path) -> io::Result<PathBuf> {
-    let mut attempt = 0_u32;
-    loop {
-        let mut other = path.as_os_str().to_owned();
-        other.push(format!(".earlier-{}-{attempt}", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&other) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
-            opened => return opened.map(|_| other.into()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_earlier_file_stays_unless_this_process_takes_over() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.pcapng");
-        let foreign = dir.path().join("a.pcapng.earlier");
-        std::fs::write(&foreign, "foreign").unwrap();
-        let names = || std::fs::read_dir(dir.path()).unwrap().count();
-        std::fs::write(&path, "earlier").unwrap();
-        let flags = [("--pcap", Some(path.as_path())), ("--trace", None)];
-        let earlier = Earlier::rename(flags).unwrap();
-        std::fs::write(&path, "new").unwrap();
-        drop(earlier);
-        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("earlier".to_owned(), 2));
-        let earlier = Earlier::rename(flags).unwrap();
-        std::fs::write(&path, "new").unwrap();
-        earlier.remove();
-        assert_eq!((std::fs::read_to_string(&path).unwrap(), names()), ("new".to_owned(), 2));
-        assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "foreign", "it has the name of old versions");
     }
 }

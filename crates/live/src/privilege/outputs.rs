@@ -7,7 +7,9 @@
 //! - A user may not write in folders of root. There, root creates them and changes their owner by descriptor,
 //!   but only if no other user can change a name on the way.
 //! - The last component is never a link.
+//! - A file that makes room for another one is renamed in the same way ([`Aside`]).
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -113,6 +115,78 @@ pub fn file(path: &Path, user: Option<Identity>, rights: u32) -> io::Result<File
         }
         Ok(file)
     })
+}
+
+/// A file that has another name, so that a new one takes its place. It gets its name back when this is
+/// dropped.
+#[derive(Debug)]
+pub struct Aside {
+    dir: Dir,
+    /// The user that renamed it; `None` is the user of this process.
+    by: Option<Identity>,
+    name: OsString,
+    other: OsString,
+}
+
+impl Aside {
+    /// Renames a file as [`file`] would open it. `None` if there is no file at this path.
+    ///
+    /// # Errors
+    /// As [`file`].
+    pub fn rename(path: &Path, user: Option<Identity>) -> io::Result<Option<Aside>> {
+        let Some(name) = path.file_name().filter(|_| !input::is_descriptor(path)) else { return Ok(None) };
+        let rename = |dir: io::Result<Dir>, by| Aside::rename_in(dir?, name, by);
+        let Some(user) = user.filter(|_| may_become()) else { return rename(Dir::open(parent(path)), None) };
+        or_by_root(as_user(user, || rename(Dir::open(parent(path)), Some(user))), || {
+            rename(Dir::open_of_root(parent(path)), None)
+        })
+    }
+
+    fn rename_in(dir: Dir, name: &OsStr, by: Option<Identity>) -> io::Result<Option<Aside>> {
+        if dir.kind(name)? != Some(Kind::File) {
+            return Ok(None);
+        }
+        let new = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        for attempt in 0..ATTEMPTS {
+            let mut other = name.to_owned();
+            other.push(format!(".earlier-{}-{attempt}", std::process::id()));
+            // An empty file claims the name.
+            match openat(&dir, other.as_os_str(), new, Mode::S_IRUSR | Mode::S_IWUSR) {
+                Err(Errno::EEXIST) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => {
+                    dir.rename(name, &other)?;
+                    return Ok(Some(Aside { dir, by, name: name.to_owned(), other }));
+                }
+            }
+        }
+        Err(io::Error::other("there are too many files of other processes beside it"))
+    }
+
+    /// Removes the file, because the new one replaces it.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn remove(mut self) -> io::Result<()> {
+        let other = std::mem::take(&mut self.other);
+        self.change(|dir| dir.remove_file(&other))
+    }
+
+    fn change(&self, change: impl Fn(&Dir) -> io::Result<()> + Sync) -> io::Result<()> {
+        match self.by {
+            Some(user) => as_user(user, || change(&self.dir)),
+            None => change(&self.dir),
+        }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.other.is_empty() {
+            // If it fails, the file keeps the other name, and nothing is lost.
+            let _ = self.change(|dir| dir.rename(&self.other, &self.name));
+        }
+    }
 }
 
 /// Changes the owner of a folder, and of the folders in it. Files stay: a user who may write a folder may

@@ -148,6 +148,68 @@ fn outputs_belong_to_their_user_and_are_created_with_its_rights() {
 }
 
 #[test]
+fn a_file_set_aside_gets_its_name_back_unless_it_is_replaced() {
+    let dir = std::env::temp_dir().join(format!("giveway-aside-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir(&dir).unwrap();
+    let (path, foreign) = (dir.join("a.pcapng"), dir.join("a.pcapng.earlier"));
+    std::fs::write(&foreign, "foreign").unwrap();
+    assert!(outputs::Aside::rename(&path, None).unwrap().is_none(), "there is no file");
+    std::fs::write(&path, "earlier").unwrap();
+    let all = || {
+        let read =
+            |entry: io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let mut all: Vec<String> = std::fs::read_dir(&dir).unwrap().map(read).collect();
+        all.sort();
+        all.join(" ")
+    };
+    let aside = outputs::Aside::rename(&path, None).unwrap();
+    std::fs::write(&path, "new").unwrap();
+    assert_eq!(all(), "earlier foreign new");
+    drop(aside);
+    assert_eq!(all(), "earlier foreign");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "earlier");
+    let aside = outputs::Aside::rename(&path, None).unwrap().unwrap();
+    std::fs::write(&path, "new").unwrap();
+    aside.remove().unwrap();
+    assert_eq!(all(), "foreign new");
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+/// As root: what a user could not rename stays where it is.
+#[test]
+fn a_file_is_set_aside_with_the_rights_of_its_user() {
+    use std::os::unix::fs::{chown, symlink};
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let user = Identity { user: 65_534, group: 65_534 };
+    let dir = std::env::temp_dir().join(format!("giveway-rights-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    let (theirs, others) = (dir.join("theirs"), dir.join("others"));
+    for (folder, owner) in [(&theirs, 65_534), (&others, 12_345)] {
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("a"), "1").unwrap();
+        chown(folder, Some(owner), Some(owner)).unwrap();
+    }
+    symlink(&others, theirs.join("above")).unwrap();
+    for refused in [others.join("a"), theirs.join("above/a")] {
+        let error = outputs::Aside::rename(&refused, Some(user)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{}: {error}", refused.display());
+        assert!(refused.is_file());
+    }
+    drop(outputs::Aside::rename(&theirs.join("a"), Some(user)).unwrap().unwrap());
+    // The folder is exchanged in the meantime: only the one that was opened changes.
+    let aside = outputs::Aside::rename(&theirs.join("a"), Some(user)).unwrap().unwrap();
+    std::fs::rename(&theirs, dir.join("moved")).unwrap();
+    symlink(&others, &theirs).unwrap();
+    aside.remove().unwrap();
+    assert_eq!(std::fs::read_dir(dir.join("moved")).unwrap().count(), 1, "the link");
+    assert_eq!(std::fs::read_dir(&others).unwrap().count(), 1);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
 fn files_are_opened_only_in_the_configured_folders() {
     let dir = std::env::temp_dir().join(format!("giveway-folders-{}", std::process::id()));
     let (read, write, other) = (dir.join("read"), dir.join("write"), dir.join("other"));
