@@ -10,6 +10,7 @@ use giveway_evaluate::{
     Card, Cell, EvaluateError, Known, Means, Request, cells, chosen, emulated, evaluate_with, json, overview,
     overview_json, overview_page, page, scenario_of, text,
 };
+use giveway_files::Dir;
 use giveway_record::write_whole;
 use giveway_runner::{Outcome, RunnerError, processors};
 use giveway_scenario::Scenario;
@@ -125,7 +126,7 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     // A folder that cannot be written ends the command before anything runs.
     for (_, dir) in &requests {
         let failed = |source| giveway_record::FolderError::Write { path: dir.clone(), source };
-        std::fs::create_dir_all(dir.join("cells")).map_err(failed)?;
+        Dir::create(&dir.join("cells")).map_err(failed)?;
     }
     stop::listen();
     let mut known = Known::default();
@@ -258,7 +259,7 @@ fn pretty(value: &serde_json::Value) -> String {
 fn write_whole_in(place: &Path, content: &[u8]) -> Result<(), CliError> {
     if let Some(folder) = place.parent() {
         let failed = |source| giveway_record::FolderError::Write { path: folder.to_owned(), source };
-        giveway_files::Dir::create(folder).map_err(failed)?;
+        Dir::create(folder).map_err(failed)?;
     }
     Ok(write_whole(place, content)?)
 }

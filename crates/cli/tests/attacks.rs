@@ -113,8 +113,12 @@ fn as_the_attacker() {
     let _ = symlink(&theirs, &away);
     for turn in 0usize.. {
         // In some pauses the program succeeds, and is attacked later.
-        if turn % 50 == 0 {
-            nap(Duration::from_millis(40 * (turn as u64 / 50 % 5)));
+        if turn % 2000 == 0 {
+            let _ = fs::remove_file(&out);
+            let _ = fs::remove_dir_all(&out);
+            let _ = fs::remove_file(&away);
+            let _ = (fs::create_dir(&out), symlink(&theirs, &away));
+            nap(Duration::from_millis(100 * (turn as u64 / 2000 % 6)));
         }
         // Each place is tried with each name, since both numbers have no common divisor with the other.
         let name = NAMES[turn % NAMES.len()];
@@ -155,8 +159,9 @@ fn attack(machine: &Path, commands: &[&dyn Fn(&Path) -> Command]) {
     };
     let before = state(machine, &home);
     let seconds = std::env::var("GIVEWAY_ATTACK_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = seconds.map(Duration::from_secs);
     #[expect(clippy::disallowed_methods, reason = "the attack lasts some seconds")]
-    let (began, most) = (Instant::now(), Duration::from_secs(seconds.unwrap_or(4)));
+    let (began, most) = (Instant::now(), seconds.unwrap_or(Duration::from_secs(4)));
     let mut codes = BTreeMap::new();
     while began.elapsed() < most || codes.values().sum::<u32>() < 2 * commands.len() as u32 {
         for command in commands {
@@ -177,6 +182,9 @@ fn attack(machine: &Path, commands: &[&dyn Fn(&Path) -> Command]) {
         .collect();
     assert!(changed.is_empty(), "changed, with the owner before and after: {changed:?}");
     assert!(codes.keys().all(|code| code.is_some()), "the program ends by itself: {codes:?}");
+    if seconds.is_some_and(|seconds| seconds >= Duration::from_secs(60)) {
+        assert!(codes.contains_key(&Some(0)), "some commands succeed before they are attacked: {codes:?}");
+    }
 }
 
 #[test]
@@ -225,5 +233,11 @@ fn a_run_of_root_creates_and_changes_nothing_elsewhere() {
         run.arg("--export").arg(out.join("x.pcapng")).args(["--force", "--quiet"]);
         run
     };
-    attack(machine.path(), &[&run]);
+    let sweep = |out: &Path| {
+        let mut sweep = Command::new(GIVEWAY);
+        sweep.arg("sweep").arg(&scenario).args(["--over", "link.0.rate=1mbit,2mbit", "--quiet"]);
+        sweep.arg("--out").arg(out.join("run"));
+        sweep
+    };
+    attack(machine.path(), &[&run, &sweep]);
 }

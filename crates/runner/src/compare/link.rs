@@ -83,7 +83,7 @@ impl Place {
         if links.len() > 1 {
             may_write(&out.join(giveway_record::REPORT), Kind::Page, force, frontend)?;
         }
-        fs::create_dir_all(out).map_err(RunnerError::io(format!("--out {}", shown(out))))?;
+        Dir::create(out).map_err(RunnerError::io(format!("--out {}", shown(out))))?;
         Ok(place)
     }
 
