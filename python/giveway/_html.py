@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,27 +11,42 @@ from . import _giveway
 if TYPE_CHECKING:
     from ._run import Run
 
-#: The first metric that the runs have is the main one: a metric, its name, its scale and its unit.
-MAIN: list[tuple[str, str, float, str]] = [
-    ("page_load_p95_s", "Page load time, 95th percentile", 1e3, "ms"),
-    ("fct_p95_s", "Flow completion time, 95th percentile", 1e3, "ms"),
-    ("voice_delay_p99_s", "Delay of calls, 99th percentile", 1e3, "ms"),
-    ("short_wait_mean_slots", "Mean wait of short packets", 1.0, "slots"),
-    ("wait_mean_slots", "Mean wait", 1.0, "slots"),
-    ("sojourn_p99_s", "Sojourn time, 99th percentile", 1e3, "ms"),
-    ("goodput_bps", "Goodput", 1e-6, "Mbit/s"),
-    ("throughput", "Throughput", 1.0, ""),
+#: The first of these metrics that the runs have is the main one.
+MAIN = [
+    "page_load_p95_s",
+    "fct_p95_s",
+    "voice_delay_p99_s",
+    "short_wait_mean_slots",
+    "wait_mean_slots",
+    "sojourn_p99_s",
+    "goodput_bps",
+    "throughput",
 ]
 
 
-def main_metric(run: Run) -> tuple[str, str, float, str] | None:
+def main_metric(run: Run) -> str | None:
     """The main metric of a run."""
     rows = run._numbers["results"]
-    for entry in MAIN:
-        found: list[dict[str, Any] | None] = [row["metrics"].get(entry[0]) for row in rows]
+    for metric in MAIN:
+        found: list[dict[str, Any] | None] = [row["metrics"].get(metric) for row in rows]
         if any(each is not None and each["mean"] is not None for each in found):
-            return entry
+            return metric
     return None
+
+
+def scale(unit: str, values: Iterable[float]) -> tuple[float, str]:
+    """A factor and a unit in which numbers have few digits."""
+    most = max((abs(value) for value in values), default=0.0)
+    if unit == "s":
+        return (1e3, "ms") if most < 1 else (1.0, "s")
+    if unit == "bit/s":
+        return (1e-9, "Gbit/s") if most >= 1e9 else (1e-6, "Mbit/s") if most >= 1e6 else (1e-3, "kbit/s")
+    return 1.0, "" if unit == "1" else unit
+
+
+def titled(label: str, unit: str = "") -> str:
+    """A label as a title, with its unit."""
+    return label[0].upper() + label[1:] + (f", {unit}" if unit else "")
 
 
 def table(names: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> str:
@@ -55,13 +70,15 @@ def table(names: Sequence[str], groups: Sequence[Mapping[str, Any]]) -> str:
 
 def bars(run: Run) -> str:
     """The main metric of each discipline, with its 95 % confidence interval."""
-    found = main_metric(run)
-    if found is None:
+    metric = main_metric(run)
+    definition = _giveway.definition(metric) if metric else None
+    if metric is None or definition is None:
         return ""
-    metric, title, scale, unit = found
+    title, unit, _ = definition
     looks = _giveway.looks(run.disciplines)
     estimates = [run.estimate(metric, name) for name in run.disciplines]
-    ends = [(each.mean + (each.ci95 or 0.0)) * scale for each in estimates if each.mean is not None]
+    factor, unit = scale(unit, (each.mean for each in estimates if each.mean is not None))
+    ends = [(each.mean + (each.ci95 or 0.0)) * factor for each in estimates if each.mean is not None]
     most = max(ends, default=0.0) or 1.0
     left, width, height = 130, 380, 22
     parts: list[str] = []
@@ -72,19 +89,19 @@ def bars(run: Run) -> str:
         if each.mean is None:
             parts.append(f'<text x="{left}" y="{y + 15}">-</text>')
             continue
-        length = each.mean * scale / most * width
-        half = (each.ci95 or 0.0) * scale / most * width
+        length = each.mean * factor / most * width
+        half = (each.ci95 or 0.0) * factor / most * width
         parts.append(f'<rect x="{left}" y="{y + 4}" width="{length:.1f}" height="{height - 8}" fill="{colour}"/>')
         if half > 0:
             parts.append(
                 f'<path d="M{left + max(length - half, 0):.1f} {y + 11}H{left + length + half:.1f}" '
                 'stroke="currentColor" stroke-width="1.5" opacity="0.7"/>'
             )
-        value = f"{each.mean * scale:.4g}"
+        value = f"{each.mean * factor:.4g}"
         parts.append(f'<text x="{left + max(length + half, length) + 6:.1f}" y="{y + 15}">{value}</text>')
     seeds = len(run.seeds)
     note = "" if seeds < 2 else f"; lines: 95 % confidence intervals over {seeds} seeds"
-    caption = f"{title}, {unit}" if unit else title
+    caption = titled(title, unit)
     return (
         f"<p>{escape(caption + note)}</p>"
         f'<svg role="img" aria-label="{escape(caption)}" width="{left + width + 60}" height="{len(looks) * height}" '

@@ -98,18 +98,8 @@ def picture(
         main = _html.main_metric(run)
         if main is None:
             raise ValueError("these runs have none of the main metrics: name one, as in run.chart('drops')")
-        what = main[0]
+        what = main
     return _metric(run, what)
-
-
-def _scale(unit: str, values: Iterable[float]) -> tuple[float, str]:
-    """A factor and a unit in which numbers have few digits."""
-    most = max((abs(value) for value in values), default=0.0)
-    if unit == "s":
-        return (1e3, "ms") if most < 1 else (1.0, "s")
-    if unit == "bit/s":
-        return (1e-9, "Gbit/s") if most >= 1e9 else (1e-6, "Mbit/s") if most >= 1e6 else (1e-3, "kbit/s")
-    return 1.0, "" if unit == "1" else unit
 
 
 def _titled(title: str, unit: str) -> str:
@@ -117,10 +107,10 @@ def _titled(title: str, unit: str) -> str:
 
 
 def _metric(run: Run, metric: str) -> Picture:
-    unit, description = _giveway.definition(metric) or ("", metric)
+    label, unit, description = _giveway.definition(metric) or (metric, "", metric)
     estimates = [run.estimate(metric, name) for name in run.disciplines]
-    factor, unit = _scale(unit, (each.mean for each in estimates if each.mean is not None))
-    title = next((name for known, name, _, _ in _html.MAIN if known == metric), metric)
+    factor, unit = _html.scale(unit, (each.mean for each in estimates if each.mean is not None))
+    title = _html.titled(label)
     series = [
         Series(short, [short], [each.mean * factor], [None if each.ci95 is None else each.ci95 * factor], colour, dash)
         for each, (colour, short, dash) in zip(estimates, _giveway.looks(run.disciplines), strict=True)

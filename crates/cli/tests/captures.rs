@@ -171,10 +171,10 @@ fn pings_beside_an_upload_are_a_reason_to_change() {
     let advice = &link["recommendation"];
     assert!(advice["discipline"].is_string(), "{advice:#}");
     let why = advice["reasons"]["why"].as_str().unwrap();
-    assert!(why.contains("the 95th percentile of the wait of small packets upstream is "), "{why}");
+    assert!(why.contains("the 95th percentile of the sojourn times of small packets upstream is "), "{why}");
     let findings = link["findings"].to_string();
     assert!(
-        findings.contains("The 95th percentile of the sojourn time of small packets upstream is "),
+        findings.contains("The 95th percentile of the sojourn times of small packets upstream is "),
         "{findings}"
     );
 }

@@ -3,13 +3,11 @@
 mod kind;
 mod plan;
 
-use std::borrow::Cow;
-
-use self::plan::{COMPLETION_TIMES, Column, DETAILED, GROUPS, SWITCH};
-use crate::metrics::is_carried;
+use self::plan::{COMPLETION_TIMES, DETAILED, GROUPS, SWITCH};
+use crate::metrics::{Unit, is_carried, named, short_label, size};
 use crate::table::{Estimate, Row};
 
-pub use self::kind::{Kind, RATE, SIZE, TIME};
+pub use self::kind::{Kind, RATE, TIME};
 
 /// A column with its numbers as text.
 pub struct Written {
@@ -24,35 +22,60 @@ pub struct Written {
 /// Columns under one title.
 pub struct Group {
     /// The title above its columns.
-    pub title: Cow<'static, str>,
+    pub title: String,
     /// Its columns, left to right.
     pub columns: Vec<Written>,
 }
 
 /// The groups of columns for which any of these rows has a value.
 pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
-    let known = |column: &Column| rows.iter().any(|row| row.mean(&column.metric).is_some());
-    let write = |title: Cow<'static, str>, columns: &[Column]| Group {
-        title,
+    let known = |metric: &str| rows.iter().any(|row| row.mean(metric).is_some());
+    let write = |title: &str, columns: &[Column]| Group {
+        title: title.to_owned(),
         columns: columns.iter().map(|column| column.write(columns, rows, ascii, detailed)).collect(),
     };
-    let plan: &[(&str, &[Column])] = if detailed { &DETAILED } else { &GROUPS };
+    let plan: &[(&str, &[&str])] = if detailed { &DETAILED } else { &GROUPS };
     let mut written = Vec::new();
-    for (title, columns) in SWITCH.iter().chain(plan).filter(|(_, columns)| columns.iter().any(known)) {
-        written.push(write(Cow::Borrowed(title), columns));
+    let known_groups =
+        SWITCH.iter().chain(plan).filter(|(_, metrics)| metrics.iter().any(|name| known(name)));
+    for (title, metrics) in known_groups {
+        written.push(write(title, &columns(title, metrics)));
         if detailed && *title == COMPLETION_TIMES {
-            let known = |class: &(String, [Column; 4])| class.1[1..].iter().any(known);
-            let classes: Vec<(String, [Column; 4])> = classes(rows).into_iter().filter(known).collect();
+            let known = |class: &(String, [String; 4])| class.1[1..].iter().any(|name| known(name));
+            let classes: Vec<(String, [String; 4])> = classes(rows).into_iter().filter(known).collect();
             // A single class would repeat the group.
             let shown = if classes.len() > 1 { classes } else { Vec::new() };
-            written.extend(shown.into_iter().map(|(title, columns)| write(Cow::Owned(title), &columns)));
+            written.extend(shown.iter().map(|(title, metrics)| write(title, &columns(title, metrics))));
         }
     }
-    let hurst: Vec<Column> = hurst(rows).into_iter().filter(known).collect();
+    let hurst: Vec<Column> = hurst(rows).into_iter().filter(|column| known(&column.metric)).collect();
     if !hurst.is_empty() {
-        written.push(write(Cow::Borrowed("Hurst parameter"), &hurst));
+        written.push(write("Hurst parameter", &hurst));
     }
     written
+}
+
+/// A column: its heading, its metric, and the kind of its numbers.
+struct Column {
+    title: String,
+    metric: String,
+    kind: Kind,
+}
+
+/// The columns of a group, with the short labels of their metrics. A heading leaves out what the title of the
+/// group, or the heading before, has said already.
+fn columns(title: &str, metrics: &[impl AsRef<str>]) -> Vec<Column> {
+    let mut said = title.to_owned();
+    let column = |metric: &str| {
+        let label = short_label(metric);
+        let first = said.split(' ').next().unwrap_or_default();
+        let rest = label.strip_prefix(first).and_then(|rest| rest.strip_prefix(' '));
+        let heading = if label == title { "" } else { rest.unwrap_or(&label) };
+        let column = Column { title: heading.to_owned(), metric: metric.to_owned(), kind: Kind::of(metric) };
+        said = label;
+        column
+    };
+    metrics.iter().map(AsRef::as_ref).map(column).collect()
 }
 
 /// The Hurst parameter of each source that the metrics name.
@@ -60,34 +83,24 @@ fn hurst(rows: &[&Row]) -> Vec<Column> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name));
     let column = |metric: &String| {
         let source = metric.strip_prefix("src.")?.strip_suffix(".hurst")?;
-        let title = Cow::Owned(source.to_owned());
-        Some(Column { title, metric: Cow::Owned(metric.clone()), kind: Kind::Index })
+        Some(Column { title: source.to_owned(), metric: metric.clone(), kind: Kind::Index })
     };
     names.filter_map(column).collect()
 }
 
-/// Completion times by size, a group for each class that the metrics name.
-fn classes(rows: &[&Row]) -> Vec<(String, [Column; 4])> {
+/// Completion times by size, a title with metrics for each class that the metrics name.
+fn classes(rows: &[&Row]) -> Vec<(String, [String; 4])> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name.as_str()));
     let class = |name: &str| {
         let class = name.strip_prefix("fct_")?.strip_suffix("_p50_s")?;
-        let (word, size) = class.split_at_checked(2)?;
+        let (word, edge) = class.split_at_checked(2)?;
         let sign = match word {
             "le" => "up to",
             "gt" => "above",
             _ => return None,
         };
-        let column = |title: &'static str| Column {
-            title: Cow::Borrowed(title),
-            metric: Cow::Owned(format!("fct_{class}_{title}_s")),
-            kind: TIME,
-        };
-        // "30kB" becomes "30 kB".
-        let digits = size.trim_end_matches(char::is_alphabetic);
-        let title = format!("{sign} {digits} {}", &size[digits.len()..]);
-        let [p50, p95, p99] = ["p50", "p95", "p99"].map(column);
-        let metric = Cow::Owned(format!("flows_{class}_completed"));
-        Some((title, [Column { title: Cow::Borrowed("n"), metric, kind: Kind::Number }, p50, p95, p99]))
+        let [p50, p95, p99] = ["p50", "p95", "p99"].map(|quantile| format!("fct_{class}_{quantile}_s"));
+        Some((format!("{sign} {}", size(edge)), [format!("flows_{class}_completed"), p50, p95, p99]))
     };
     names.filter_map(class).collect()
 }
@@ -103,13 +116,16 @@ impl Column {
         let of = |column: &Column| -> Vec<f64> {
             rows.iter().filter_map(|row| shown(row, &column.metric, carried)?.mean).collect()
         };
-        let (scale, unit) = self.kind.unit(alike.flat_map(of));
+        let (scale, mut unit) = self.kind.unit(alike.flat_map(of));
+        if self.title.is_empty() && unit.is_empty() {
+            unit = named(&self.metric).map_or(Unit::Number, |named| named.definition.unit).symbol();
+        }
         let estimates: Vec<Option<&Estimate>> =
             rows.iter().map(|row| shown(row, &self.metric, carried)).collect();
         let unit = if ascii { unit.replace('µ', "u") } else { unit.to_owned() };
         let cells: Vec<String> =
             estimates.iter().map(|estimate| self.kind.cell(*estimate, scale, ascii)).collect();
-        let heading = [self.title.clone().into_owned(), unit];
+        let heading = [self.title.clone(), unit];
         let width = heading.iter().chain(&cells).map(|text| text.chars().count()).max().unwrap_or(0);
         Written { heading, cells, width }
     }
@@ -130,7 +146,7 @@ mod tests {
         let shown_found = groups.iter().flat_map(|group| &group.columns);
         let shown_found: Vec<String> =
             shown_found.map(|column| [column.heading.join(" "), column.cells.join("")].join(": ")).collect();
-        assert_eq!(shown_found, ["mean flows: 4.50", "most flows: 24", "per flow B: 16.0"]);
+        assert_eq!(shown_found, ["table flows: 4.50", "max flows: 24", "per flow B: 16.0"]);
         assert_eq!(groups[0].title, "state");
     }
 

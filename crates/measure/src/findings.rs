@@ -4,54 +4,28 @@
 //! ([`Difference`]).
 
 use crate::difference::Difference;
-use crate::figures::{Kind, RATE, SIZE, TIME};
-use crate::metrics::{Better, better};
+use crate::figures::Kind;
+use crate::metrics::{Better, better, label};
 use crate::names::short_names;
 use crate::table::{Row, Table};
 
-/// A metric that the findings compare, with its words.
-#[derive(Clone, Copy)]
-struct Question {
-    /// The metric's name.
-    metric: &'static str,
-    /// The noun of the metric, as the subject of a sentence.
-    what: &'static str,
-    kind: Kind,
-}
-
-impl Question {
-    /// The mean of a row with its interval and its unit.
-    fn value(&self, row: &Row) -> String {
-        let estimate = row.metric(self.metric);
-        let (scale, unit) = self.kind.unit(estimate.and_then(|e| e.mean).into_iter());
-        let number = self.kind.cell(estimate, scale, false).replace('±', " ± ");
-        if unit.is_empty() { number } else { format!("{number} {unit}") }
-    }
-}
-
 /// Metrics that users notice, in the order of the sentences.
-const BENEFITS: [Question; 5] = [
-    Question { metric: "page_load_p50_s", what: "median page load time", kind: TIME },
-    Question { metric: "fct_p50_s", what: "median flow completion time", kind: TIME },
-    Question { metric: "fct_p99_s", what: "99th percentile of the flow completion times", kind: TIME },
-    Question {
-        metric: "small_sojourn_p99_s",
-        what: "99th percentile of the sojourn times of small packets",
-        kind: TIME,
-    },
-    Question { metric: "jain", what: "fairness (Jain's index)", kind: Kind::Index },
-];
+const BENEFITS: [&str; 5] = ["page_load_p50_s", "fct_p50_s", "fct_p99_s", SMALL_PACKETS, "jain"];
 
+const SMALL_PACKETS: &str = "small_sojourn_p99_s";
 /// The metric that replaces the sojourn time of small packets if there are none.
-const ALL_PACKETS: Question =
-    Question { metric: "sojourn_p99_s", what: "99th percentile of the sojourn times of packets", kind: TIME };
+const ALL_PACKETS: &str = "sojourn_p99_s";
 
 /// Metrics that may become worse.
-const COSTS: [Question; 3] = [
-    Question { metric: "goodput_bps", what: "goodput", kind: RATE },
-    Question { metric: "flows_incomplete", what: "number of unfinished transfers", kind: Kind::Count("") },
-    Question { metric: "bytes_incomplete", what: "bytes of unfinished transfers", kind: SIZE },
-];
+const COSTS: [&str; 3] = ["goodput_bps", "flows_incomplete", "bytes_incomplete"];
+
+/// The mean of a metric in a row, with its interval and its unit.
+fn value(row: &Row, metric: &str) -> String {
+    let (estimate, kind) = (row.metric(metric), Kind::of(metric));
+    let (scale, unit) = kind.unit(estimate.and_then(|e| e.mean).into_iter());
+    let number = kind.cell(estimate, scale, false).replace('±', " ± ");
+    if unit.is_empty() { number } else { format!("{number} {unit}") }
+}
 
 /// The rows of a table that have a metric, the best mean first.
 #[derive(Debug)]
@@ -65,21 +39,20 @@ struct Ranking<'a> {
 
 /// The findings of a table: the best discipline for each metric, its cost, and the uncertainty.
 pub fn findings(table: &Table) -> Vec<String> {
-    let known = |question: Question| Some((question, Ranking::new(table, question)?));
-    let instead = |question: Question| match known(question) {
-        None if question.metric == "small_sojourn_p99_s" => known(ALL_PACKETS),
+    let known = |metric: &'static str| Some((metric, Ranking::new(table, metric)?));
+    let instead = |metric: &'static str| match known(metric) {
+        None if metric == SMALL_PACKETS => known(ALL_PACKETS),
         found => found,
     };
-    let benefits: Vec<(Question, Ranking<'_>)> = BENEFITS.into_iter().filter_map(instead).collect();
+    let benefits: Vec<(&str, Ranking<'_>)> = BENEFITS.into_iter().filter_map(instead).collect();
     let mut sentences: Vec<String> =
-        benefits.iter().map(|(question, ranking)| ranking.sentence(*question)).collect();
+        benefits.iter().map(|(metric, ranking)| ranking.sentence(metric)).collect();
     if table.rows.len() > 1 {
         let leaders: Vec<&Row> = benefits.iter().flat_map(|(_, ranking)| ranking.leaders()).collect();
-        sentences.extend(COSTS.into_iter().filter_map(|question| cost(table, question, &leaders)));
+        sentences.extend(COSTS.into_iter().filter_map(|metric| cost(table, metric, &leaders)));
     } else {
-        sentences.extend(
-            COSTS.into_iter().filter_map(known).map(|(question, ranking)| ranking.sentence(question)),
-        );
+        sentences
+            .extend(COSTS.into_iter().filter_map(known).map(|(metric, ranking)| ranking.sentence(metric)));
     }
     if sentences.is_empty() {
         return vec!["No metric was measured that could be compared.".to_owned()];
@@ -90,28 +63,25 @@ pub fn findings(table: &Table) -> Vec<String> {
 
 impl<'a> Ranking<'a> {
     /// Ranks the rows that have the metric; `None` if there are none.
-    fn new(table: &'a Table, question: Question) -> Option<Ranking<'a>> {
+    fn new(table: &'a Table, metric: &str) -> Option<Ranking<'a>> {
         let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
         let named = table.rows.iter().zip(short_names(&specs));
-        let mut rows: Vec<(&Row, String)> =
-            named.filter(|(row, _)| row.mean(question.metric).is_some()).collect();
+        let mut rows: Vec<(&Row, String)> = named.filter(|(row, _)| row.mean(metric).is_some()).collect();
         // Stable, so that equals stay in the order of the scenario.
         rows.sort_by(|(a, _), (b, _)| {
-            let means =
-                [a, b].map(|row| row.mean(question.metric).expect("rows without the metric were left out"));
+            let means = [a, b].map(|row| row.mean(metric).expect("rows without the metric were left out"));
             let order = means[0].total_cmp(&means[1]);
-            if better(question.metric) == Better::Low { order } else { order.reverse() }
+            if better(metric) == Better::Low { order } else { order.reverse() }
         });
-        let first = rows.first()?.0.metric(question.metric)?;
+        let first = rows.first()?.0.metric(metric)?;
         // Values with equal texts count as equal, even if digits that are not shown differ.
-        let shown = question.value(rows[0].0);
+        let shown = value(rows[0].0, metric);
         let same = |(row, _): &&(&Row, String)| {
-            let difference = row.metric(question.metric).and_then(|other| Difference::between(first, other));
-            difference.is_some_and(|found| !found.is_measurable()) || question.value(row) == shown
+            let difference = row.metric(metric).and_then(|other| Difference::between(first, other));
+            difference.is_some_and(|found| !found.is_measurable()) || value(row, metric) == shown
         };
         let leaders = rows.iter().take_while(same).count();
-        let certain =
-            rows.iter().all(|(row, _)| row.metric(question.metric).is_some_and(|e| e.ci95.is_some()));
+        let certain = rows.iter().all(|(row, _)| row.metric(metric).is_some_and(|e| e.ci95.is_some()));
         Some(Ranking { leaders, certain, rows })
     }
 
@@ -122,27 +92,27 @@ impl<'a> Ranking<'a> {
     }
 
     /// The ranking as a sentence.
-    fn sentence(&self, question: Question) -> String {
-        let what = question.what;
-        let most = if better(question.metric) == Better::Low { "lowest" } else { "highest" };
+    fn sentence(&self, metric: &str) -> String {
+        let noun = label(metric);
+        let most = if better(metric) == Better::Low { "lowest" } else { "highest" };
         let (best, rest) = self.rows.split_at(self.leaders);
-        let with = |place: &(&Row, String)| format!("{} with {}", question.value(place.0), place.1);
+        let with = |place: &(&Row, String)| format!("{} with {}", value(place.0, metric), place.1);
         let others = match rest {
             [] => String::new(),
             [only] => format!("; {}", with(only)),
             [next, .., last] => format!("; the next is {}, the last {}", with(next), with(last)),
         };
         match best {
-            [only] if rest.is_empty() => format!("The {what} is {}.", with(only)),
-            [only] => format!("{} has the {most} {what}: {}{others}.", only.1, question.value(only.0)),
+            [only] if rest.is_empty() => format!("The {noun} is {}.", with(only)),
+            [only] => format!("{} has the {most} {noun}: {}{others}.", only.1, value(only.0, metric)),
             several => {
                 let names: Vec<&str> = several.iter().map(|(_, name)| name.as_str()).collect();
-                let range = self.range(question, several);
+                let range = self.range(metric, several);
                 match (rest, self.certain) {
-                    ([], true) => format!("No measurable difference in the {what}: {range}."),
-                    ([], false) => format!("No difference in the {what}: {range}."),
+                    ([], true) => format!("No measurable difference in the {noun}: {range}."),
+                    ([], false) => format!("No difference in the {noun}: {range}."),
                     _ => format!(
-                        "{} have the {most} {what} ({range}), without a measurable difference between them{others}.",
+                        "{} have the {most} {noun} ({range}), without a measurable difference between them{others}.",
                         list(&names)
                     ),
                 }
@@ -151,45 +121,45 @@ impl<'a> Ranking<'a> {
     }
 
     /// The values from the best of these rows to the worst.
-    fn range(&self, question: Question, rows: &[(&Row, String)]) -> String {
+    fn range(&self, metric: &str, rows: &[(&Row, String)]) -> String {
         let ends =
-            [rows.first(), rows.last()].map(|end| question.value(end.expect("there are several rows").0));
+            [rows.first(), rows.last()].map(|end| value(end.expect("there are several rows").0, metric));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
     }
 }
 
 /// The cost of the leaders in this metric, or its ranking if there are no leaders; `None` if it was not
 /// measured.
-fn cost(table: &Table, question: Question, leaders: &[&Row]) -> Option<String> {
-    let ranking = Ranking::new(table, question)?;
+fn cost(table: &Table, metric: &str, leaders: &[&Row]) -> Option<String> {
+    let ranking = Ranking::new(table, metric)?;
     let mut costs: Vec<String> = Vec::new();
     for (row, name) in &ranking.rows[ranking.leaders..] {
         if leaders.iter().any(|leader| leader.qdisc == row.qdisc) {
-            costs.push(format!("{} with {name}", question.value(row)));
+            costs.push(format!("{} with {name}", value(row, metric)));
         }
     }
     let (best, name) = &ranking.rows[0];
-    let what = question.what;
+    let noun = label(metric);
     // Without a difference, the sentence on the number of transfers is enough.
-    if costs.is_empty() && question.metric == "bytes_incomplete" {
+    if costs.is_empty() && metric == "bytes_incomplete" {
         return None;
     }
     Some(match costs.as_slice() {
         [] if ranking.leaders == ranking.rows.len() && ranking.certain => {
-            format!("No measurable difference in the {what}: {}.", ranking.range(question, &ranking.rows))
+            format!("No measurable difference in the {noun}: {}.", ranking.range(metric, &ranking.rows))
         }
-        [] if leaders.is_empty() => ranking.sentence(question),
+        [] if leaders.is_empty() => ranking.sentence(metric),
         [] => format!(
-            "These disciplines have no measurable cost in the {what}; the best value is {} with {name}.",
-            question.value(best)
+            "These disciplines have no measurable cost in the {noun}; the best value is {} with {name}.",
+            value(best, metric)
         ),
         costs => {
             let costs = list(&costs.iter().map(String::as_str).collect::<Vec<_>>());
-            let best = format!("compared with {} with {name}", question.value(best));
+            let best = format!("compared with {} with {name}", value(best, metric));
             // One seed does not prove a cost.
             match ranking.certain {
-                true => format!("Cost: the {what} is {costs}, {best}."),
-                false => format!("The {what} is {costs}, {best}."),
+                true => format!("Cost: the {noun} is {costs}, {best}."),
+                false => format!("The {noun} is {costs}, {best}."),
             }
         }
     })

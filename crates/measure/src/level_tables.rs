@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::figures::Kind;
+use crate::metrics::short_label;
 use crate::table::{Estimate, Row, Table};
 use crate::terminal::Style;
 
@@ -14,16 +16,16 @@ struct Classes<'a> {
     all: Vec<(&'a str, BTreeMap<&'a str, &'a Estimate>)>,
 }
 
-/// A column: the heading, the metric, and the number by which it is divided.
-const COLUMNS: [(&str, &str, f64); 7] = [
-    ("rate Mbit/s", "rate_bps", 1e6),
-    ("ceil Mbit/s", "ceil_bps", 1e6),
-    ("sent Mbit/s", "throughput_bps", 1e6),
-    ("borrowed %", "borrowed", 0.01),
-    ("drops %", "drop_share", 0.01),
-    ("mean wait ms", "wait_mean_s", 1e-3),
-    ("longest ms", "wait_max_s", 1e-3),
-];
+/// The metrics of the columns.
+const COLUMNS: [&str; 7] =
+    ["rate_bps", "ceil_bps", "throughput_bps", "borrowed", "drop_share", "wait_mean_s", "wait_max_s"];
+
+/// The heading of a column with its unit, and the size of the unit.
+fn heading(metric: &str) -> (String, f64) {
+    let name = format!("class.line.{metric}");
+    let (scale, unit) = Kind::of(&name).unit(std::iter::empty());
+    (format!("{} {unit}", short_label(&name)), scale)
+}
 
 impl Table {
     /// The classes of the disciplines as text: a table for each discipline and each level of its tree. Empty
@@ -89,19 +91,20 @@ impl<'a> Classes<'a> {
     }
 
     /// The classes that are listed, each with a remark.
-    fn listed(&self, level: usize) -> Vec<(usize, &'static str)> {
+    fn listed(&self, level: usize) -> Vec<(usize, String)> {
         let mut classes = self.at(level);
         if classes.len() <= MOST {
-            return classes.into_iter().map(|class| (class, "")).collect();
+            return classes.into_iter().map(|class| (class, String::new())).collect();
         }
         let order = |metric: &'static str| {
             move |one: &usize, other: &usize| self.mean(*one, metric).total_cmp(&self.mean(*other, metric))
         };
         classes.sort_by(order("throughput_bps"));
         let by_rate = [(0, "least sent"), (classes.len() / 2, "median"), (classes.len() - 1, "most sent")];
-        let mut listed: Vec<(usize, &str)> =
-            by_rate.into_iter().map(|(at, remark)| (classes[at], remark)).collect();
-        for (metric, remark) in [("wait_mean_s", "longest mean wait"), ("drop_share", "most drops")] {
+        let mut listed: Vec<(usize, String)> =
+            by_rate.into_iter().map(|(at, remark)| (classes[at], remark.to_owned())).collect();
+        for metric in ["wait_mean_s", "drop_share"] {
+            let remark = format!("maximum {}", short_label(&format!("class.line.{metric}")));
             listed.extend(classes.iter().copied().max_by(order(metric)).map(|class| (class, remark)));
         }
         listed
@@ -110,20 +113,19 @@ impl<'a> Classes<'a> {
     fn render(&self, level: usize, style: Style) -> String {
         let sign = if style.ascii { "+-" } else { "\u{b1}" };
         let listed = self.listed(level);
-        let columns: Vec<_> = COLUMNS
-            .iter()
-            .filter(|(_, metric, _)| listed.iter().any(|(class, _)| self.all[*class].1.contains_key(metric)))
-            .collect();
+        let known = |metric: &&str| listed.iter().any(|(class, _)| self.all[*class].1.contains_key(metric));
+        let columns: Vec<(&str, (String, f64))> =
+            COLUMNS.into_iter().filter(known).map(|metric| (metric, heading(metric))).collect();
         let mut rows = vec![
             std::iter::once(String::new())
-                .chain(columns.iter().map(|(heading, ..)| (*heading).to_owned()))
+                .chain(columns.iter().map(|(_, (heading, _))| heading.clone()))
                 .collect::<Vec<String>>(),
         ];
         for (class, remark) in listed {
             let (path, metrics) = &self.all[class];
             let name = if remark.is_empty() { (*path).to_owned() } else { format!("{path} ({remark})") };
             let cells =
-                columns.iter().map(|(_, metric, scale)| cell(metrics.get(metric).copied(), *scale, sign));
+                columns.iter().map(|(metric, (_, scale))| cell(metrics.get(metric).copied(), *scale, sign));
             rows.push(std::iter::once(name).chain(cells).collect());
         }
         aligned(&rows)
@@ -219,8 +221,8 @@ mod tests {
         line/home1 (least sent)                2.00         1.00        25.0        -          39.0
         line/home21 (median)                   2.00         21.0        25.0     1.00          19.0
         line/home40 (most sent)                2.00         40.0        25.0     1.00          0.00
-        line/home1 (longest mean wait)         2.00         1.00        25.0        -          39.0
-        line/home40 (most drops)               2.00         40.0        25.0     1.00          0.00
+        line/home1 (maximum mean wait)         2.00         1.00        25.0        -          39.0
+        line/home40 (maximum drops)            2.00         40.0        25.0     1.00          0.00
         ");
     }
 }

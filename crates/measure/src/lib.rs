@@ -79,8 +79,8 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use holm::holm;
 pub use layout::{Crossed, Layout};
 pub use metrics::{
-    Better, Definition, METRICS, Named, Subject, Unit, behind, better, is_carried, jain, named,
-    page as metrics_page, responses,
+    Better, Definition, Label, METRICS, Named, Statistic, Subject, Unit, behind, better, is_carried, jain,
+    label, named, page as metrics_page, responses, short_label,
 };
 pub use names::{kind, short_names};
 pub use plot::DelayPlot;

@@ -1,11 +1,13 @@
 //! The metrics of a run.
 //!
 //! ```text
-//! definitions.rs   each metric: its meaning, its unit, and the treatment of the edges
-//! named.rs         the parts of a name: port, source, metric
+//! definitions.rs   each metric: its label, meaning, unit, and the treatment of the edges
+//! named.rs         the parts of a name: port, source, metric; and its label
+//! statistic.rs     the statistics in names: mean, quantiles
 //! behind.rs        the number of values behind a quantile
 //! page.rs          the page of the book
 //! observed.rs      the recorded data from which metrics are computed
+//! times.rs         the mean and the quantiles that a definition names
 //! flows.rs         goodput, completion times, pages, calls
 //! fairness.rs      Jain's index
 //! ports.rs         sojourn times, backlog, losses, bursts
@@ -23,15 +25,20 @@ mod named;
 mod observed;
 mod page;
 mod ports;
+mod statistic;
+mod times;
 
+pub(crate) use self::behind::is_behind;
 pub use self::behind::{behind, is_carried};
-pub use self::definitions::{Better, Definition, METRICS, Subject, Unit};
+pub use self::definitions::{Better, Definition, Label, METRICS, Subject, Unit};
 pub use self::fairness::jain;
 pub use self::flows::responses;
 pub(crate) use self::groups::hurst;
-pub use self::named::{Named, better, named};
+pub(crate) use self::named::size;
+pub use self::named::{Named, better, label, named, short_label};
 pub(crate) use self::observed::Observed;
 pub use self::page::page;
+pub use self::statistic::Statistic;
 use crate::summary::Metrics;
 
 /// The metrics of a run.

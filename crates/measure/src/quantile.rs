@@ -5,8 +5,13 @@
 use giveway_qdisc::Span;
 use hdrhistogram::Histogram;
 
-/// The reported quantiles, in per mille, with their words in the names of metrics.
-pub(crate) const REPORTED: [(u64, &str); 3] = [(500, "p50"), (950, "p95"), (990, "p99")];
+/// Times of which statistics are reported, in seconds. There is none without a time.
+pub(crate) trait Distribution {
+    fn mean_s(&self) -> Option<f64>;
+
+    /// The quantile of this share of the times.
+    fn quantile_s(&self, per_mille: u64) -> Option<f64>;
+}
 
 /// The rank, from 1, of a quantile among `n` values. In integers: 0.95 · 20 must not become
 /// 19.000000000000004.
@@ -43,13 +48,15 @@ impl Times {
     pub(crate) fn count(&self) -> usize {
         self.sorted.len()
     }
+}
 
-    pub(crate) fn mean_s(&self) -> Option<f64> {
+impl Distribution for Times {
+    fn mean_s(&self) -> Option<f64> {
         let sum: u128 = self.sorted.iter().map(|t| u128::from(t.as_ps())).sum();
         mean_s(sum, self.sorted.len() as u64)
     }
 
-    pub(crate) fn quantile_s(&self, per_mille: u64) -> Option<f64> {
+    fn quantile_s(&self, per_mille: u64) -> Option<f64> {
         let n = self.sorted.len() as u64;
         (n > 0).then(|| self.sorted[rank(n, per_mille) as usize - 1].as_s())
     }
@@ -104,10 +111,6 @@ impl Delays {
         self.saturated
     }
 
-    pub(crate) fn mean_s(&self) -> Option<f64> {
-        mean_s(self.sum_ps, self.histogram.len())
-    }
-
     /// The distribution as a curve: ascending shares of the packets, each with the time that it does not
     /// exceed. Empty without packets.
     pub(crate) fn curve(&self) -> Vec<(f64, f64)> {
@@ -130,8 +133,14 @@ impl Delays {
         }
         points
     }
+}
 
-    pub(crate) fn quantile_s(&self, per_mille: u64) -> Option<f64> {
+impl Distribution for Delays {
+    fn mean_s(&self) -> Option<f64> {
+        mean_s(self.sum_ps, self.histogram.len())
+    }
+
+    fn quantile_s(&self, per_mille: u64) -> Option<f64> {
         let n = self.histogram.len();
         // Half a rank less, so that rounding in the histogram cannot lead to the next rank.
         let share = (rank(n, per_mille) as f64 - 0.5) / n as f64;

@@ -167,7 +167,7 @@ impl Curve {
             Curve::Queue { .. } | Curve::Gauge { .. } if !first => Data::Points(Vec::new()),
             Curve::Queue { unit, window } => Data::Points(queue(record, *unit, *window)),
             Curve::Gauge { name, .. } => {
-                let scale = Unit::of_name(name).scale();
+                let scale = Unit::of_gauge(name).scale();
                 let samples = gauge(record, name);
                 Data::Points(samples.map(|(time, value)| (time.as_s(), value / scale)).collect())
             }

@@ -221,7 +221,7 @@ impl Source<'_> {
                 (axis("time (s)"), axis("queue (packets)"), Mark::Line)
             }
             Curve::Gauge { name, axis: title } => {
-                let known = || Unit::of_name(name).titled(&gauge_words(name));
+                let known = || Unit::of_gauge(name).titled(&gauge_words(name));
                 (axis("time (s)"), axis(&title.clone().unwrap_or_else(known)), Mark::Line)
             }
             Curve::Progress { .. }

@@ -447,16 +447,11 @@ pub(crate) mod tests {
             is("normalised bandwidth of tcp", Unit::Plain)
         );
         assert_eq!(described("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
-        assert_eq!(described("kind = 'metric', name = 'backlog_mean_bytes'"), is("queue, mean", Unit::Room));
-        assert_eq!(
-            described("kind = 'metric', name = 'backlog_mean_packets'"),
-            is("queue, mean", Unit::Packets)
-        );
-        assert_eq!(
-            described("kind = 'metric', name = 'flow_table_bytes'"),
-            is("memory for flows, most", Unit::Room)
-        );
-        assert_eq!(described("kind = 'metric', name = 'src.udp.loss'"), is("loss of udp", Unit::Share));
+        let of_metric = |name: &str| described(&format!("kind = 'metric', name = '{name}'"));
+        assert_eq!(of_metric("backlog_mean_bytes"), is("mean backlog in bytes", Unit::Room));
+        assert_eq!(of_metric("backlog_mean_packets"), is("mean backlog in packets", Unit::Packets));
+        assert_eq!(of_metric("flow_table_bytes"), is("maximum memory of the flow table", Unit::Room));
+        assert_eq!(of_metric("src.udp.loss"), is("packet loss of udp", Unit::Share));
         assert_eq!(Unit::Rate.titled("fair share"), "fair share (Mbit/s)");
         assert_eq!(Unit::Share.titled("loss"), "loss");
     }

@@ -321,7 +321,7 @@ fn figures_draw_families() {
         "throughput (Mbit/s)",
         "queue (kB)",
         "flow table",
-        "memory for flows, most (kB)",
+        "maximum memory of the flow table (kB)",
         "Jain's index",
         // The axes of bars: points of the family, and variants.
         "\"1 streams\",\"3 streams\",\"4 streams\"",

@@ -250,11 +250,11 @@ pub fn looks(specs: Vec<String>) -> Vec<(String, String, Vec<u32>)> {
     looks.zip(names).map(|(look, name)| (look.colour, name, look.dash)).collect()
 }
 
-/// The definition of a metric: its unit and its description.
+/// The definition of a metric: its label, its unit and its description.
 #[pyfunction]
-pub fn definition(metric: &str) -> Option<(String, String)> {
+pub fn definition(metric: &str) -> Option<(String, &'static str, &'static str)> {
     let named = giveway_measure::named(metric)?;
-    Some((named.definition.unit.symbol().to_owned(), named.definition.description.to_owned()))
+    Some((named.label(), named.definition.unit.symbol(), named.definition.description))
 }
 
 /// Opens a run folder.

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use giveway_measure::{Estimate, Row, Table};
+use giveway_measure::{Estimate, Row, Table, label};
 use serde_json::{Value, json};
 
 /// One metric of one discipline from both backends.
@@ -81,23 +81,6 @@ pub fn lay(reality: &Table, simulation: &Table) -> Vec<Line> {
         }
     }
     lines
-}
-
-/// The label of a metric: `fct_le10kB_p50_s` is "up to 10kB, median".
-fn label(metric: &str) -> String {
-    let (what, word) = match metric.strip_suffix("_p50_s") {
-        Some(what) => (what, "median"),
-        None => (metric.strip_suffix("_p95_s").unwrap_or(metric), "p95"),
-    };
-    let what = match what.strip_prefix("fct_") {
-        Some(class) => match (class.strip_prefix("le"), class.strip_prefix("gt")) {
-            (Some(size), _) => format!("transfers up to {size}"),
-            (_, Some(size)) => format!("transfers above {size}"),
-            _ => format!("transfers {class}"),
-        },
-        None => "sojourn time of small packets".to_owned(),
-    };
-    format!("{what}, {word}")
 }
 
 /// A time with its interval, in milliseconds.
@@ -259,10 +242,14 @@ mod tests {
         assert!((lines[1].ratio.unwrap().mean - 0.5).abs() < 1e-12);
         let text = text(&lines);
         assert!(
-            text.contains("transfers up to 10kB, median") && text.contains("2.00 [2.00, 2.00]"),
+            text.contains("median completion time of transfers in the class up to 10 kB")
+                && text.contains("2.00 [2.00, 2.00]"),
             "{text}"
         );
-        assert!(markdown("about", &lines).contains("| fifo | sojourn time of small packets, p95 | 10.00 |"));
+        assert!(
+            markdown("about", &lines)
+                .contains("| fifo | 95th percentile of the sojourn times of small packets | 10.00 |")
+        );
         assert_eq!(json(&lines)[1]["reality"]["per_seed"], json!([0.01, null]));
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of the structure of the workspace: the dependencies between crates, and the crates that may name a
 //! discipline. `ARCHITECTURE.md` has the reasons. Each crate needs an entry in the table below.
 
+mod labels;
 mod modules;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! Numbers of a table as text: units and digits.
 
+use crate::metrics::{Statistic, Unit, is_behind, named};
 use crate::table::Estimate;
 
 /// The kind of the numbers of a column.
@@ -24,9 +25,26 @@ pub const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"),
 pub const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
 
 /// Sizes, from bytes to gigabytes.
-pub const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
+const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
 
 impl Kind {
+    /// The kind of the values of the metric with this name.
+    pub fn of(metric: &str) -> Kind {
+        let Some(named) = named(metric) else { return Kind::Count("") };
+        match named.definition.unit {
+            Unit::Share => Kind::Percent,
+            Unit::Index => Kind::Index,
+            Unit::BitPerSecond => RATE,
+            Unit::Seconds => TIME,
+            Unit::Bytes => SIZE,
+            Unit::Packets | Unit::Flows if is_behind(named.definition) => Kind::Number,
+            _ if named.statistic == Some(Statistic::Count) => Kind::Count(""),
+            Unit::Number => Kind::Count(""),
+            Unit::Packets => Kind::Count("pkts"),
+            unit @ (Unit::Flows | Unit::Slots | Unit::Cells) => Kind::Count(unit.symbol()),
+        }
+    }
+
     /// The size and the name of the unit for these numbers. The smallest number determines it, unless that
     /// makes the largest unreadable.
     pub fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {

@@ -3,6 +3,8 @@
 //! A quantile that fewer values than `1 / (1 - q)` stand behind is only their maximum: 20 values for the 95th
 //! percentile, 100 for the 99th.
 
+use super::definitions::{Definition, METRICS};
+use super::statistic::Statistic;
 use crate::table::Row;
 
 /// The metric that counts the values behind a quantile, and the least number of values that it needs; `None`
@@ -16,9 +18,9 @@ use crate::table::Row;
 /// assert_eq!(behind("utilization"), None);
 /// ```
 pub fn behind(metric: &str) -> Option<(String, u32)> {
-    let quantile = |word: &str, least| Some((metric.strip_suffix(word)?, least));
-    let (of, least) =
-        quantile("_p50_s", 1).or_else(|| quantile("_p95_s", 20)).or_else(|| quantile("_p99_s", 100))?;
+    let (of, word) = metric.strip_suffix("_s")?.rsplit_once('_')?;
+    let Some(Statistic::Quantile(per_mille)) = Statistic::of_word(word) else { return None };
+    let least = if per_mille <= 500 { 1 } else { 1000_u32.div_ceil(1000 - per_mille.min(999)) };
     let count = match of {
         "fct" => "flows_completed".to_owned(),
         "page_load" => "pages_completed".to_owned(),
@@ -28,6 +30,12 @@ pub fn behind(metric: &str) -> Option<(String, u32)> {
         _ => format!("flows_{}_completed", of.strip_prefix("fct_")?),
     };
     Some((count, least))
+}
+
+/// True if a metric counts the values behind a quantile.
+pub(crate) fn is_behind(definition: &Definition) -> bool {
+    let mut counts = METRICS.iter().flat_map(|one| one.names).filter_map(|name| behind(name));
+    counts.any(|(count, _)| definition.names.contains(&count.as_str()))
 }
 
 /// True if a row has enough values behind a quantile. Metrics that are no quantiles always have, and so have

@@ -1,10 +1,12 @@
-//! The definition of each metric. The page of the book, the units in files and the tests use this table.
+//! The definition of each metric. Sentences, tables, charts, files and pages about metrics use this table.
 
 /// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A part of a whole, 0 to 1.
+    /// A part of a whole, 0 to 1, shown in percent.
     Share,
+    /// An index or a load, 0 to 1, shown as it is.
+    Index,
     /// A number without a unit.
     Number,
     /// Bits per second.
@@ -27,7 +29,7 @@ impl Unit {
     /// The symbol in tables and files; "1" for numbers without a unit.
     pub const fn symbol(self) -> &'static str {
         match self {
-            Unit::Share | Unit::Number => "1",
+            Unit::Share | Unit::Index | Unit::Number => "1",
             Unit::BitPerSecond => "bit/s",
             Unit::Seconds => "s",
             Unit::Bytes => "B",
@@ -66,11 +68,28 @@ pub enum Better {
     Neither,
 }
 
+/// The texts about a metric, in which `*` stands for the same word as in its name. The statistic, such as the
+/// 99th percentile, is added to both from the name.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// The noun in sentences and titles, in the singular.
+    pub noun: &'static str,
+    /// The heading of a column. Empty if the statistic is enough, under the title of a group of columns.
+    pub short: &'static str,
+}
+
+const fn label(noun: &'static str, short: &'static str) -> Label {
+    Label { noun, short }
+}
+
 /// A metric, or several that differ in one word.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// Names. `*` stands for a word that depends on the run: a size class, a drop reason, a number of cells.
+    /// A quantile is computed if its name is here.
     pub names: &'static [&'static str],
+    /// One label for all names, or one for each.
+    pub labels: &'static [Label],
     /// The subject.
     pub subject: Subject,
     /// The unit of its values.
@@ -91,6 +110,7 @@ use Subject::{Class, Flows, Ports, Source, Switch};
 pub const METRICS: &[Definition] = &[
     Definition {
         names: &["utilization"],
+        labels: &[label("utilization", "used")],
         subject: Ports,
         unit: Unit::Share,
         better: Better::High,
@@ -100,6 +120,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["goodput_bps"],
+        labels: &[label("goodput", "goodput")],
         subject: Flows,
         unit: Unit::BitPerSecond,
         better: Better::High,
@@ -111,6 +132,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flows_completed"],
+        labels: &[label("completed transfers", "n")],
         subject: Flows,
         unit: Unit::Flows,
         better: Better::High,
@@ -120,6 +142,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flows_incomplete"],
+        labels: &[label("unfinished transfers", "unfinished")],
         subject: Flows,
         unit: Unit::Flows,
         better: Better::Low,
@@ -129,6 +152,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flows_aborted"],
+        labels: &[label("aborted transfers", "aborted")],
         subject: Flows,
         unit: Unit::Flows,
         better: Better::Low,
@@ -138,6 +162,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["bytes_incomplete"],
+        labels: &[label("bytes of unfinished transfers", "unfinished")],
         subject: Flows,
         unit: Unit::Bytes,
         better: Better::Low,
@@ -147,6 +172,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["fct_mean_s", "fct_p50_s", "fct_p95_s", "fct_p99_s"],
+        labels: &[label("flow completion time", "")],
         subject: Flows,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -157,6 +183,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flows_*_completed"],
+        labels: &[label("completed transfers *", "n")],
         subject: Flows,
         unit: Unit::Flows,
         better: Better::High,
@@ -166,6 +193,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["fct_*_mean_s", "fct_*_p50_s", "fct_*_p95_s", "fct_*_p99_s"],
+        labels: &[label("completion time of transfers *", "")],
         subject: Flows,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -176,6 +204,10 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["fct_aged_mean_s", "fct_aged_*_mean_s"],
+        labels: &[
+            label("flow completion time with unfinished transfers", "aged"),
+            label("completion time with unfinished transfers *", "aged"),
+        ],
         subject: Flows,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -186,6 +218,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["page_load_mean_s", "page_load_p50_s", "page_load_p95_s", "page_load_p99_s"],
+        labels: &[label("page load time", "")],
         subject: Flows,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -195,6 +228,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["pages_completed"],
+        labels: &[label("completed pages", "n")],
         subject: Flows,
         unit: Unit::Flows,
         better: Better::High,
@@ -204,6 +238,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["pages_incomplete"],
+        labels: &[label("unfinished pages", "unfinished")],
         subject: Flows,
         unit: Unit::Flows,
         better: Better::Low,
@@ -213,6 +248,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["sojourn_mean_s", "sojourn_p50_s", "sojourn_p95_s", "sojourn_p99_s"],
+        labels: &[label("sojourn time of packets", "")],
         subject: Ports,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -223,6 +259,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["small_sojourn_mean_s", "small_sojourn_p50_s", "small_sojourn_p95_s", "small_sojourn_p99_s"],
+        labels: &[label("sojourn time of small packets", "small")],
         subject: Ports,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -232,6 +269,10 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["sojourn_packets", "small_sojourn_packets"],
+        labels: &[
+            label("packets with a sojourn time", "all n"),
+            label("small packets with a sojourn time", "small n"),
+        ],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Neither,
@@ -241,6 +282,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["sojourn_saturated"],
+        labels: &[label("sojourn times above 73 minutes", "saturated")],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Neither,
@@ -250,6 +292,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["backlog_mean_packets", "backlog_max_packets"],
+        labels: &[label("backlog in packets", "")],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Low,
@@ -260,6 +303,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["backlog_mean_bytes"],
+        labels: &[label("backlog in bytes", "mean")],
         subject: Ports,
         unit: Unit::Bytes,
         better: Better::Low,
@@ -269,6 +313,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["drops"],
+        labels: &[label("drops", "drops")],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Low,
@@ -278,6 +323,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["marks"],
+        labels: &[label("marks", "marks")],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Neither,
@@ -287,6 +333,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["drops_*"],
+        labels: &[label("drops (*)", "drops")],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Low,
@@ -297,8 +344,9 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["jain"],
+        labels: &[label("fairness (Jain's index)", "Jain")],
         subject: Flows,
-        unit: Unit::Share,
+        unit: Unit::Index,
         better: Better::High,
         description: "Jain's index of fairness: 1 for equal shares, 1/n if one of n flows has everything. The flows are the endless transfers that \
          lasted through the whole measurement interval, and their shares are the data bytes that arrived within it. If there are fewer \
@@ -310,8 +358,9 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["jain_large"],
+        labels: &[label("fairness of large transfers (Jain's index)", "Jain")],
         subject: Flows,
-        unit: Unit::Share,
+        unit: Unit::Index,
         better: Better::High,
         description: "Jain's index of the mean rates of the transfers of at least 100 kB that started within the measurement interval: delivered \
          bytes over the time from start to end.",
@@ -321,6 +370,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flow_delay_p50_s", "flow_delay_p95_s"],
+        labels: &[label("mean delay of a stream", "")],
         subject: Flows,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -330,6 +380,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["voice_delay_mean_s", "voice_delay_p99_s"],
+        labels: &[label("delay of calls", "")],
         subject: Flows,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -340,6 +391,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["voice_packets"],
+        labels: &[label("packets of a call", "n")],
         subject: Flows,
         unit: Unit::Packets,
         better: Better::Neither,
@@ -350,6 +402,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["voice_loss"],
+        labels: &[label("packet loss of calls", "lost")],
         subject: Flows,
         unit: Unit::Share,
         better: Better::Low,
@@ -359,6 +412,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flow_table_mean", "flow_table_max"],
+        labels: &[label("number of tracked flows", "table")],
         subject: Ports,
         unit: Unit::Flows,
         better: Better::Neither,
@@ -368,6 +422,10 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flow_table_entry_bytes", "flow_table_bytes"],
+        labels: &[
+            label("memory of a tracked flow", "per flow"),
+            label("maximum memory of the flow table", "table"),
+        ],
         subject: Ports,
         unit: Unit::Bytes,
         better: Better::Low,
@@ -377,6 +435,11 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["run_length_mean", "run_length_weighted", "run_length_longest"],
+        labels: &[
+            label("run length", ""),
+            label("run length of a packet", "of a packet"),
+            label("run length", ""),
+        ],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Low,
@@ -392,6 +455,13 @@ pub const METRICS: &[Definition] = &[
             "arrivals_idc_100ms",
             "arrivals_idc_1s",
             "arrivals_peakedness",
+        ],
+        labels: &[
+            label("dispersion of the arrivals in 1 ms", "in"),
+            label("dispersion of the arrivals in 10 ms", "in"),
+            label("dispersion of the arrivals in 100 ms", "in"),
+            label("dispersion of the arrivals in 1 s", "in"),
+            label("peakedness of the arrivals", "in"),
         ],
         subject: Ports,
         unit: Unit::Number,
@@ -410,6 +480,13 @@ pub const METRICS: &[Definition] = &[
             "downstream_idc_1s",
             "downstream_peakedness",
         ],
+        labels: &[
+            label("dispersion of the departures in 1 ms", "out"),
+            label("dispersion of the departures in 10 ms", "out"),
+            label("dispersion of the departures in 100 ms", "out"),
+            label("dispersion of the departures in 1 s", "out"),
+            label("peakedness of the departures", "out"),
+        ],
         subject: Ports,
         unit: Unit::Number,
         better: Better::Low,
@@ -420,6 +497,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["bottleneck_packets"],
+        labels: &[label("packets of the bottleneck", "packets")],
         subject: Ports,
         unit: Unit::Packets,
         better: Better::Neither,
@@ -430,6 +508,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["kernel.*"],
+        labels: &[label("counter * of the kernel's discipline", "counter")],
         subject: Ports,
         unit: Unit::Number,
         better: Better::Neither,
@@ -439,6 +518,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["goodput_bps"],
+        labels: &[label("goodput", "goodput")],
         subject: Source,
         unit: Unit::BitPerSecond,
         better: Better::High,
@@ -448,6 +528,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["fct_mean_s", "fct_p50_s"],
+        labels: &[label("flow completion time", "")],
         subject: Source,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -457,6 +538,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["fct_aged_mean_s"],
+        labels: &[label("flow completion time with unfinished transfers", "aged")],
         subject: Source,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -466,6 +548,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flows_completed"],
+        labels: &[label("completed transfers", "n")],
         subject: Source,
         unit: Unit::Flows,
         better: Better::High,
@@ -475,6 +558,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flows_incomplete"],
+        labels: &[label("unfinished transfers", "unfinished")],
         subject: Source,
         unit: Unit::Flows,
         better: Better::Low,
@@ -484,6 +568,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["flows_aborted"],
+        labels: &[label("aborted transfers", "aborted")],
         subject: Source,
         unit: Unit::Flows,
         better: Better::Low,
@@ -493,6 +578,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["completed_share"],
+        labels: &[label("share of completed transfers", "completed")],
         subject: Source,
         unit: Unit::Share,
         better: Better::High,
@@ -502,8 +588,9 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["jain"],
+        labels: &[label("fairness (Jain's index)", "Jain")],
         subject: Source,
-        unit: Unit::Share,
+        unit: Unit::Index,
         better: Better::High,
         description: "Jain's index within the group. In a group with transfers, the share of each is its data bytes per second that arrived during \
          its time within the measurement interval. In a group of streams of datagrams, it is what arrived over the max-min fair share, \
@@ -513,6 +600,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["delay_p50_s", "delay_p95_s", "delay_p99_s"],
+        labels: &[label("delay", "")],
         subject: Source,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -522,6 +610,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["loss"],
+        labels: &[label("packet loss", "lost")],
         subject: Source,
         unit: Unit::Share,
         better: Better::Low,
@@ -531,6 +620,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["retransmitted"],
+        labels: &[label("share of retransmissions", "again")],
         subject: Source,
         unit: Unit::Share,
         better: Better::Low,
@@ -540,6 +630,11 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["retransmitted_after_timeout", "retransmitted_by_probe", "retransmitted_needlessly"],
+        labels: &[
+            label("share of retransmissions after a timeout", "timeout"),
+            label("share of retransmissions by a probe", "probe"),
+            label("share of needless retransmissions", "needless"),
+        ],
         subject: Source,
         unit: Unit::Share,
         better: Better::Low,
@@ -550,6 +645,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["drops"],
+        labels: &[label("drops", "drops")],
         subject: Source,
         unit: Unit::Packets,
         better: Better::Low,
@@ -559,6 +655,12 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["hurst", "hurst_rs", "hurst_variance", "hurst_wavelet"],
+        labels: &[
+            label("Hurst parameter", "Hurst"),
+            label("Hurst parameter by rescaled range", "rescaled range"),
+            label("Hurst parameter by variance and time", "variance-time"),
+            label("Hurst parameter by wavelets", "wavelet"),
+        ],
         subject: Source,
         unit: Unit::Number,
         better: Better::Neither,
@@ -569,6 +671,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["rate_bps", "ceil_bps"],
+        labels: &[label("guaranteed rate", "rate"), label("ceiling of the rate", "ceil")],
         subject: Class,
         unit: Unit::BitPerSecond,
         better: Better::Neither,
@@ -578,6 +681,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["throughput_bps"],
+        labels: &[label("throughput", "sent")],
         subject: Class,
         unit: Unit::BitPerSecond,
         better: Better::High,
@@ -588,6 +692,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["borrowed"],
+        labels: &[label("borrowed share", "borrowed")],
         subject: Class,
         unit: Unit::Share,
         better: Better::Neither,
@@ -597,6 +702,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["drop_share"],
+        labels: &[label("share of dropped packets", "drops")],
         subject: Class,
         unit: Unit::Share,
         better: Better::Low,
@@ -606,6 +712,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["wait_mean_s"],
+        labels: &[label("wait", "mean wait")],
         subject: Class,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -615,6 +722,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["wait_max_s"],
+        labels: &[label("wait", "longest")],
         subject: Class,
         unit: Unit::Seconds,
         better: Better::Low,
@@ -624,8 +732,9 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["offered"],
+        labels: &[label("offered load", "offered")],
         subject: Switch,
-        unit: Unit::Share,
+        unit: Unit::Index,
         better: Better::Neither,
         description: "Cells that arrived, per slot and port.",
         edges: "Slots within the measurement interval count.",
@@ -633,8 +742,9 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["throughput"],
+        labels: &[label("throughput", "crossed")],
         subject: Switch,
-        unit: Unit::Share,
+        unit: Unit::Index,
         better: Better::High,
         description: "Cells that crossed the fabric, per slot and port.",
         edges: "Slots within the measurement interval count.",
@@ -648,16 +758,25 @@ pub const METRICS: &[Definition] = &[
             "wait_p99_slots",
             "wait_max_slots",
             "wait_ci_slots",
-            "short_wait_*_slots",
-            "long_wait_*_slots",
         ],
+        labels: &[label("wait", "")],
         subject: Switch,
         unit: Unit::Slots,
         better: Better::Low,
-        description: "Wait: from the arrival of a packet to the end of its crossing, minus the time of a crossing without interruptions. For all, \
-         for short and for long packets. `ci` is half of the 95 % interval of the mean, from the means of 20 batches.",
+        description: "Wait: from the arrival of a packet to the end of its crossing, minus the time of a crossing without interruptions. \
+         `ci` is half of the 95 % interval of the mean, from the means of 20 batches.",
         edges: "A packet belongs to the interval in which its last cell crosses.",
         missing: "Null if no such packet crossed; `ci` is null if fewer than two batches have such packets.",
+    },
+    Definition {
+        names: &["short_wait_*_slots", "long_wait_*_slots"],
+        labels: &[label("wait of short packets", "short"), label("wait of long packets", "long")],
+        subject: Switch,
+        unit: Unit::Slots,
+        better: Better::Low,
+        description: "The wait of short and of long packets. `*` stands for the statistics of all packets.",
+        edges: "As for all packets.",
+        missing: "As for all packets.",
     },
     Definition {
         names: &[
@@ -667,15 +786,27 @@ pub const METRICS: &[Definition] = &[
             "delay_p99_slots",
             "delay_max_slots",
             "delay_ci_slots",
-            "short_delay_*_slots",
-            "long_delay_*_slots",
         ],
+        labels: &[label("delay through the fabric", "fabric")],
         subject: Switch,
         unit: Unit::Slots,
         better: Better::Low,
         description: "Delay: from the arrival of a packet to the end of its crossing.",
         edges: "A packet belongs to the interval in which its last cell crosses.",
         missing: "As for the wait.",
+    },
+    Definition {
+        names: &["short_delay_*_slots", "long_delay_*_slots"],
+        labels: &[
+            label("delay through the fabric of short packets", "short"),
+            label("delay through the fabric of long packets", "long"),
+        ],
+        subject: Switch,
+        unit: Unit::Slots,
+        better: Better::Low,
+        description: "The delay of short and of long packets. `*` stands for the statistics of all packets.",
+        edges: "As for all packets.",
+        missing: "As for all packets.",
     },
     Definition {
         names: &[
@@ -685,9 +816,8 @@ pub const METRICS: &[Definition] = &[
             "through_p99_slots",
             "through_max_slots",
             "through_ci_slots",
-            "short_through_*_slots",
-            "long_through_*_slots",
         ],
+        labels: &[label("time through the switch", "with link")],
         subject: Switch,
         unit: Unit::Slots,
         better: Better::Low,
@@ -696,7 +826,24 @@ pub const METRICS: &[Definition] = &[
         missing: "As for the wait.",
     },
     Definition {
+        names: &["short_through_*_slots", "long_through_*_slots"],
+        labels: &[
+            label("time through the switch of short packets", "short"),
+            label("time through the switch of long packets", "long"),
+        ],
+        subject: Switch,
+        unit: Unit::Slots,
+        better: Better::Low,
+        description: "The time through the switch of short and of long packets. `*` stands for the statistics of all packets.",
+        edges: "As for all packets.",
+        missing: "As for all packets.",
+    },
+    Definition {
         names: &["cells_*_wait_mean_slots", "cells_*_through_mean_slots"],
+        labels: &[
+            label("wait of packets of * cells", "wait"),
+            label("time through the switch of packets of * cells", "with link"),
+        ],
         subject: Switch,
         unit: Unit::Slots,
         better: Better::Low,
@@ -706,6 +853,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["short_packets", "long_packets"],
+        labels: &[label("short packets", "short"), label("long packets", "long")],
         subject: Switch,
         unit: Unit::Packets,
         better: Better::Neither,
@@ -722,6 +870,14 @@ pub const METRICS: &[Definition] = &[
             "output_unmatched",
             "output_idle",
         ],
+        labels: &[
+            label("share of slots with a short packet", "short"),
+            label("share of slots with a long packet", "long"),
+            label("share of blocked slots", "blocked"),
+            label("share of held slots", "held"),
+            label("share of unmatched slots", "unmatched"),
+            label("share of idle slots", "idle"),
+        ],
         subject: Switch,
         unit: Unit::Share,
         better: Better::Neither,
@@ -733,6 +889,11 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["queue_max_cells", "input_max_cells", "output_max_cells"],
+        labels: &[
+            label("backlog of a queue", "queue"),
+            label("backlog of an input", "input"),
+            label("backlog of an output", "output"),
+        ],
         subject: Switch,
         unit: Unit::Cells,
         better: Better::Low,
@@ -742,6 +903,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["backlog_cells"],
+        labels: &[label("backlog at the end", "at the end")],
         subject: Switch,
         unit: Unit::Cells,
         better: Better::Low,
@@ -751,6 +913,10 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["short_max_packets", "output_short_max_packets"],
+        labels: &[
+            label("number of short packets in a queue", "queue"),
+            label("number of short packets at an output", "output"),
+        ],
         subject: Switch,
         unit: Unit::Packets,
         better: Better::Low,
@@ -761,6 +927,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["backlog_slope"],
+        labels: &[label("growth of the backlog", "growth")],
         subject: Switch,
         unit: Unit::Number,
         better: Better::Low,
@@ -770,6 +937,7 @@ pub const METRICS: &[Definition] = &[
     },
     Definition {
         names: &["stable"],
+        labels: &[label("stability", "stable")],
         subject: Switch,
         unit: Unit::Number,
         better: Better::High,

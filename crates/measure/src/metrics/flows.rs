@@ -3,8 +3,9 @@
 use giveway_qdisc::{Ending, FlowKind, FlowReport};
 
 use super::observed::Observed;
+use super::times::push_times;
 use crate::layout::Layout;
-use crate::quantile::{REPORTED, Times};
+use crate::quantile::{Distribution, Times};
 use crate::summary::Metrics;
 
 /// Goodput of these flows in bit/s; `None` without flows.
@@ -53,11 +54,12 @@ fn aged(layout: &Layout, transfers: &[&FlowReport], out: &mut Metrics) {
 
 /// Flow completion times of transfers of these sizes: of all, and of each class.
 fn by_size(layout: &Layout, out: &mut Metrics, transfers: &[(u64, giveway_qdisc::Span)]) {
-    times(out, "fct", &Times::new(transfers.iter().map(|(_, time)| *time)));
+    let all = Times::new(transfers.iter().map(|(_, time)| *time));
+    push_times(out, "fct_mean_s", &all);
     for (class, name) in layout.class_names().iter().enumerate() {
         let in_class = transfers.iter().filter(|(bytes, _)| layout.class_of(*bytes) == class);
         let in_class = Times::new(in_class.map(|(_, time)| *time));
-        times(out, &format!("fct_{name}"), &in_class);
+        push_times(out, &format!("fct_{name}_mean_s"), &in_class);
         out.push(format!("flows_{name}_completed"), (!transfers.is_empty()).then(|| in_class.count() as f64));
     }
 }
@@ -76,19 +78,13 @@ pub fn responses(
     out.push("flows_incomplete", any.then_some(incomplete as f64));
     by_size(&Layout::default(), &mut out, completed);
     out.push("pages_completed", (!page_times.is_empty()).then_some(page_times.len() as f64));
-    times(&mut out, "page_load", &Times::new(page_times.iter().copied()));
+    let times = Times::new(page_times.iter().copied());
+    push_times(&mut out, "page_load_mean_s", &times);
     out
 }
 
 pub(super) fn completion_time(flow: &FlowReport) -> giveway_qdisc::Span {
     flow.end.since(flow.start)
-}
-
-pub(super) fn times(out: &mut Metrics, prefix: &str, times: &Times) {
-    out.push(format!("{prefix}_mean_s"), times.mean_s());
-    for (per_mille, word) in REPORTED {
-        out.push(format!("{prefix}_{word}_s"), times.quantile_s(per_mille));
-    }
 }
 
 /// Transfers that belong together: a page with all its objects.
@@ -100,7 +96,8 @@ pub(super) fn pages(run: &Observed<'_>, out: &mut Metrics) {
     let any = !pages.is_empty();
     out.push("pages_completed", any.then(|| completed().count() as f64));
     out.push("pages_incomplete", any.then(|| (pages.len() - completed().count()) as f64));
-    times(out, "page_load", &Times::new(completed().map(|page| completion_time(page))));
+    let times = Times::new(completed().map(|page| completion_time(page)));
+    push_times(out, "page_load_mean_s", &times);
 }
 
 /// Streams that look like calls.
@@ -145,8 +142,7 @@ pub(super) fn stream_delays(run: &Observed<'_>, out: &mut Metrics) {
     let several = run.flows().filter(|flow| arrived(flow)).nth(1).is_some();
     let with_arrivals = run.flows().filter(|flow| several && arrived(flow));
     let means = Times::new(with_arrivals.map(|flow| flow.delay_mean));
-    out.push("flow_delay_p50_s", means.quantile_s(500));
-    out.push("flow_delay_p95_s", means.quantile_s(950));
+    push_times(out, "flow_delay_p50_s", &means);
 }
 
 /// Share of some packets, such as retransmissions, among the data packets of these transfers.

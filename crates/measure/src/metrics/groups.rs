@@ -7,10 +7,11 @@ use giveway_qdisc::{Causes, Ending, FlowReport, Span};
 use super::fairness::{jain, shares_of_group};
 use super::flows::{arrived, completion_time, goodput_bps, is_datagrams, loss, share_of_packets};
 use super::observed::Observed;
+use super::times::push_times;
 use crate::emissions::Emissions;
 use crate::layout::Layout;
 use crate::meter::Meter;
-use crate::quantile::Times;
+use crate::quantile::{Distribution, Times};
 use crate::summary::Metrics;
 
 /// The metrics of every group, in the order in which the scenario names them first.
@@ -85,8 +86,7 @@ fn completion_times(layout: &Layout, name: &str, begun: &[&FlowReport], out: &mu
     let completed = begun.iter().filter(|flow| flow.ending == Ending::Completed);
     let times = Times::new(completed.map(|flow| completion_time(flow)));
     let aged = Times::new(begun.iter().map(|flow| layout.age(flow)));
-    out.push(format!("src.{name}.fct_mean_s"), times.mean_s());
-    out.push(format!("src.{name}.fct_p50_s"), times.quantile_s(500));
+    push_times(out, &format!("src.{name}.fct_mean_s"), &times);
     out.push(format!("src.{name}.fct_aged_mean_s"), aged.mean_s());
     out.push(format!("src.{name}.flows_completed"), any(count(Ending::Completed)));
     out.push(format!("src.{name}.flows_incomplete"), any(count(Ending::Unfinished)));

@@ -1,6 +1,7 @@
-//! Names of metrics, taken apart.
+//! The parts of the name of a metric, and its label.
 
-use super::definitions::{Better, Definition, METRICS, Subject};
+use super::definitions::{Better, Definition, Label, METRICS, Subject, Unit};
+use super::statistic::Statistic;
 
 /// The parts of the name of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -13,13 +14,64 @@ pub struct Named<'a> {
     pub class: Option<&'a str>,
     /// The name without port, source and class.
     pub metric: &'a str,
+    /// The word that stands for `*` in its definition; empty without one.
+    pub word: &'a str,
+    /// The statistic; `None` for a single value, such as a share.
+    pub statistic: Option<Statistic>,
+    /// The texts about it.
+    pub texts: Label,
     /// The definition of the metric.
     pub definition: &'static Definition,
+}
+
+impl Named<'_> {
+    /// The noun in sentences and titles, without the statistic: "sojourn time of small packets".
+    pub fn noun(&self) -> String {
+        let mut noun = self.texts.noun.replace('*', &readable(self.word));
+        let of = [(self.source, " of "), (self.class, " of the class "), (self.port, " at ")];
+        for (name, joint) in of {
+            noun.extend(name.into_iter().flat_map(|name| [joint, name]));
+        }
+        noun
+    }
+
+    /// The label in sentences: "99th percentile of the sojourn times of small packets".
+    pub fn label(&self) -> String {
+        self.statistic.map_or_else(|| self.noun(), |statistic| statistic.of(&self.noun()))
+    }
+
+    /// The heading of a column under a title: "small p99". A mean has no word of its own beside others.
+    pub fn short_label(&self) -> String {
+        let short = self.texts.short;
+        let added = self.statistic.filter(|_| self.definition.names.len() > 1 || short.is_empty());
+        match added {
+            Some(statistic) if short.is_empty() => statistic.short(),
+            None | Some(Statistic::Count | Statistic::Mean) => short.to_owned(),
+            Some(statistic) => format!("{short} {}", statistic.short()),
+        }
+    }
+}
+
+/// The label of the metric with this name in sentences; the name itself if there is no such metric.
+///
+/// ```
+/// use giveway_measure::label;
+///
+/// assert_eq!(label("fct_p99_s"), "99th percentile of the flow completion times");
+/// assert_eq!(label("src.call.loss"), "packet loss of call");
+/// ```
+pub fn label(name: &str) -> String {
+    named(name).map_or_else(|| name.to_owned(), |named| named.label())
 }
 
 /// The direction in which a value of the metric with this name is better.
 pub fn better(name: &str) -> Better {
     named(name).map_or(Better::Neither, |named| named.definition.better)
+}
+
+/// The heading of the column of a metric under a title; the name itself if there is no such metric.
+pub fn short_label(name: &str) -> String {
+    named(name).map_or_else(|| name.to_owned(), |named| named.short_label())
 }
 
 /// Parses the name of a metric; `None` if there is no such metric.
@@ -43,25 +95,44 @@ fn plain(name: &str) -> Option<Named<'_>> {
     } else {
         (None, None, name)
     };
-    let fits = |definition: &&Definition| {
+    let of_subject = |definition: &&Definition| {
         (definition.subject == Subject::Source) == source.is_some()
             && (definition.subject == Subject::Class) == class.is_some()
-            && definition.names.iter().any(|pattern| matches(pattern, metric))
     };
+    let patterns = METRICS.iter().filter(of_subject).flat_map(|definition| {
+        definition.names.iter().enumerate().map(move |(place, pattern)| (definition, place, *pattern))
+    });
     // Exact names before those with a word that depends on the run: `fct_aged_mean_s` is not of a class
     // "aged".
-    let exact = METRICS.iter().filter(fits).find(|definition| definition.names.contains(&metric));
-    let definition = exact.or_else(|| METRICS.iter().rev().find(fits))?;
-    Some(Named { port: None, source, class, metric, definition })
+    let exact = patterns.clone().find(|(_, _, pattern)| *pattern == metric).map(|found| (found, ""));
+    let fitting = || {
+        let fits = |found: (_, _, &'static str)| Some((found, word_of(found.2, metric)?));
+        patterns.rev().find_map(fits)
+    };
+    let ((definition, place, pattern), word) = exact.or_else(fitting)?;
+    let counts = matches!(definition.unit, Unit::Packets | Unit::Flows).then_some(Statistic::Count);
+    let statistic = Statistic::in_name(pattern).or_else(|| Statistic::of_word(word)).or(counts);
+    let texts = definition.labels[place.min(definition.labels.len() - 1)];
+    Some(Named { port: None, source, class, metric, word, statistic, texts, definition })
 }
 
-/// True if `name` matches `pattern`, in which `*` stands for one or more characters.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name
-            .strip_prefix(before)
-            .and_then(|rest| rest.strip_suffix(after))
-            .is_some_and(|word| !word.is_empty()),
+/// The word of `name` that stands for `*` in `pattern`, one or more characters.
+fn word_of<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
+    let (before, after) = pattern.split_once('*')?;
+    name.strip_prefix(before)?.strip_suffix(after).filter(|word| !word.is_empty())
+}
+
+/// A word of a name for people: "in the class up to 30 kB" for `le30kB`, and a space for `_`.
+fn readable(word: &str) -> String {
+    match word.split_at_checked(2) {
+        Some(("le", edge)) => format!("in the class up to {}", size(edge)),
+        Some(("gt", edge)) => format!("above {}", size(edge)),
+        _ => word.replace('_', " "),
     }
+}
+
+/// "30 kB" for "30kB".
+pub(crate) fn size(word: &str) -> String {
+    let digits = word.trim_end_matches(char::is_alphabetic);
+    format!("{digits} {}", &word[digits.len()..])
 }

@@ -45,7 +45,7 @@ pub fn page() -> String {
         for definition in METRICS.iter().filter(|definition| definition.subject == subject) {
             let names: Vec<String> = definition.names.iter().map(|name| format!("`{name}`")).collect();
             let unit = match definition.unit {
-                Unit::Share => "0 to 1".to_owned(),
+                Unit::Share | Unit::Index => "0 to 1".to_owned(),
                 Unit::Number => "a number".to_owned(),
                 unit => unit.symbol().to_owned(),
             };

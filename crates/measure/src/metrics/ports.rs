@@ -3,9 +3,10 @@
 use giveway_qdisc::DropReason;
 
 use super::observed::Observed;
+use super::times::push_times;
 use crate::bursts::{Stream, WINDOWS};
 use crate::counts::was_queued;
-use crate::quantile::{Delays, REPORTED};
+use crate::quantile::Delays;
 use crate::summary::Metrics;
 
 pub(super) fn sojourn_times(run: &Observed<'_>, out: &mut Metrics) {
@@ -15,10 +16,7 @@ pub(super) fn sojourn_times(run: &Observed<'_>, out: &mut Metrics) {
         small.merge(&meter.small_sojourn_times);
     }
     for (prefix, delays) in [("sojourn", &all), ("small_sojourn", &small)] {
-        out.push(format!("{prefix}_mean_s"), delays.mean_s());
-        for (per_mille, word) in REPORTED {
-            out.push(format!("{prefix}_{word}_s"), delays.quantile_s(per_mille));
-        }
+        push_times(out, &format!("{prefix}_mean_s"), delays);
         out.push(format!("{prefix}_packets"), run.any_port().then(|| delays.count() as f64));
     }
     out.push("sojourn_saturated", run.any_port().then(|| all.saturated() as f64));

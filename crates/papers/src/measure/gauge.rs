@@ -24,7 +24,7 @@ impl Kind for Gauge {
     }
 
     fn unit(&self) -> Unit {
-        Unit::of_name(&self.name)
+        Unit::of_gauge(&self.name)
     }
 
     fn is_signed(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Units of numbers, and how figures draw them.
 
+use giveway_measure::{Named, Statistic, Subject, Unit as Defined, named};
+
 /// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -22,8 +24,25 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// The unit of a metric or gauge, from the end of its name.
-    pub fn of_name(name: &str) -> Unit {
+    /// The unit of a metric. Counts have none, and papers on switches write shares of slots as plain numbers.
+    pub fn of_metric(name: &str) -> Unit {
+        let Some(Named { definition, statistic, .. }) = named(name) else { return Unit::Plain };
+        match (definition.unit, definition.subject) {
+            _ if statistic == Some(Statistic::Count) => Unit::Plain,
+            (Defined::Share, Subject::Switch) => Unit::Plain,
+            (Defined::Share, _) => Unit::Share,
+            (Defined::BitPerSecond, _) => Unit::Rate,
+            (Defined::Seconds, _) => Unit::Seconds,
+            (Defined::Bytes, _) => Unit::Room,
+            (Defined::Packets, _) => Unit::Packets,
+            (Defined::Index | Defined::Number | Defined::Flows | Defined::Slots | Defined::Cells, _) => {
+                Unit::Plain
+            }
+        }
+    }
+
+    /// The unit of a gauge, which has no definition, from the end of its name.
+    pub fn of_gauge(name: &str) -> Unit {
         let ends: [(&str, Unit); 4] = [
             ("_bps", Unit::Rate),
             ("_s", Unit::Seconds),

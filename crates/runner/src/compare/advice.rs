@@ -7,8 +7,8 @@
 //! wait for ([`TIMES`], in each direction, if enough values are behind them), of the logarithm of its time
 //! divided by the baseline's. So a score is the logarithm of a geometric mean of ratios, and no question
 //! counts twice as much because its times are longer. A millisecond is added to each time, because nobody
-//! notices a smaller difference. Small packets are often few, such as twenty pings, and their wait is then a
-//! lower quantile ([`Tables::carried`]).
+//! notices a smaller difference. Small packets are often few, such as twenty pings, and their sojourn time is
+//! then a lower quantile ([`Tables::carried`]).
 //!
 //! The best candidate is the one with the lowest mean score over the seeds. Candidates whose score cannot be
 //! distinguished from it (paired by seed, 95 %) or differs by less than 2 % are as good. Among these the
@@ -26,7 +26,7 @@ mod commands;
 mod target;
 
 use giveway_disciplines::{Needs, Spec};
-use giveway_measure::{Estimate, Row, Table};
+use giveway_measure::{Estimate, Row, Table, label};
 use giveway_qdisc::Rate;
 use giveway_record::{Commands, Recommendation};
 use giveway_workload::Direction;
@@ -35,22 +35,21 @@ use serde_json::{Value, json};
 use super::deployed::Shaped;
 use super::link::Link;
 use super::situation::{Situation, Trust};
-use super::tables::{COSTS, Change, Kind, SMALL_WAIT, Tables, WORTH, list};
-use super::words::word;
+use super::tables::{COSTS, Change, SMALL_PACKETS, Tables, WORTH, list, with_interval};
 
 pub use commands::Block;
 pub use target::Target;
 
-/// The times that users wait for, with their nouns.
-const TIMES: [(&str, &str); 8] = [
-    ("page_load_p50_s", "median page load"),
-    ("page_load_p95_s", "95th percentile of the page loads"),
-    ("fct_p50_s", "median completion time"),
-    ("fct_p95_s", "95th percentile of the completion times"),
-    ("fct_le3MB_p50_s", "median completion time of 300 kB to 3 MB"),
-    ("fct_gt3MB_p50_s", "median completion time above 3 MB"),
-    ("voice_delay_p99_s", "99th percentile of the delay of calls"),
-    (SMALL_WAIT, "99th percentile of the wait of small packets"),
+/// The times that users wait for.
+const TIMES: [&str; 8] = [
+    "page_load_p50_s",
+    "page_load_p95_s",
+    "fct_p50_s",
+    "fct_p95_s",
+    "fct_le3MB_p50_s",
+    "fct_gt3MB_p50_s",
+    "voice_delay_p99_s",
+    SMALL_PACKETS,
 ];
 /// A difference that nobody notices, seconds.
 const UNNOTICED: f64 = 0.001;
@@ -59,17 +58,17 @@ const MOST_GAINS: usize = 2;
 
 /// A difference that is not shown, as a share of the value.
 const SAME: f64 = 0.001;
-/// The metrics that are reported at the recommended rate, with their nouns.
-const AT_THE_RATE: [(&str, &str, Kind); 9] = [
-    ("page_load_p50_s", "median page load", Kind::Time),
-    ("page_load_p95_s", "95th percentile of the page loads", Kind::Time),
-    ("page_load_p99_s", "99th percentile of the page loads", Kind::Time),
-    ("fct_p50_s", "median completion time", Kind::Time),
-    ("fct_p95_s", "95th percentile of the completion times", Kind::Time),
-    ("fct_p99_s", "99th percentile of the completion times", Kind::Time),
-    ("fct_gt3MB_p50_s", "median completion time above 3 MB", Kind::Time),
-    ("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
-    ("goodput_bps", "goodput", Kind::Rate),
+/// The metrics that are reported at the recommended rate.
+const AT_THE_RATE: [&str; 9] = [
+    "page_load_p50_s",
+    "page_load_p95_s",
+    "page_load_p99_s",
+    "fct_p50_s",
+    "fct_p95_s",
+    "fct_p99_s",
+    "fct_gt3MB_p50_s",
+    "voice_delay_p99_s",
+    "goodput_bps",
 ];
 
 /// The wishes of the user for the recommendation.
@@ -298,7 +297,7 @@ fn leaves_more_unfinished(tables: &Tables, qdisc: &str) -> bool {
 fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
     let mut logarithms: Vec<Vec<f64>> = vec![Vec::new(); tables.seeds];
     for direction in [Direction::Up, Direction::Down] {
-        for (metric, _) in times(tables, direction) {
+        for metric in times(tables, direction) {
             let rows = &tables.table(direction).rows;
             let values = |row: &Row| row.metric(metric).map(|value: &Estimate| value.per_seed.clone());
             let (Some(before), Some(after)) = (values(&rows[0]), values(&rows[at])) else { continue };
@@ -315,16 +314,13 @@ fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
         .then(|| logarithms.iter().map(|one| mean(one)).collect())
 }
 
-/// The times of one direction that were measured often enough, with their nouns. Small packets count where no
-/// stream looks like a call, which has most of them otherwise.
-fn times(tables: &Tables, direction: Direction) -> Vec<(&'static str, String)> {
-    let known = |metric| tables.before(direction, metric).is_some();
-    let counts = |metric: &str| metric != SMALL_WAIT || !known("voice_delay_p99_s");
-    let times = TIMES.into_iter().filter(|(metric, _)| counts(metric));
-    times
-        .map(|(metric, noun)| tables.carried(direction, metric, noun))
-        .filter(|(metric, _)| known(metric))
-        .collect()
+/// The times of one direction that were measured often enough. Small packets count where no stream looks like
+/// a call, which has most of them otherwise.
+fn times(tables: &Tables, direction: Direction) -> Vec<&'static str> {
+    let known = |metric: &str| tables.before(direction, metric).is_some();
+    let counts = |metric: &&str| *metric != SMALL_PACKETS || !known("voice_delay_p99_s");
+    let times = TIMES.into_iter().filter(counts).map(|metric| tables.carried(direction, metric));
+    times.filter(|metric| known(metric)).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -354,15 +350,15 @@ fn choose(candidates: &[Candidate<'_>]) -> (usize, Vec<usize>) {
     (chosen, equals)
 }
 
-/// The change of each time that users wait for, with its words.
+/// The change of each time that users wait for, with its clause.
 fn changes<'a>(tables: &'a Tables, candidate: &Candidate<'_>) -> Vec<(Change<'a>, String)> {
     let mut found = Vec::new();
     for direction in [Direction::Up, Direction::Down] {
-        for (metric, noun) in times(tables, direction) {
+        for metric in times(tables, direction) {
             let mut all = tables.changes(direction, metric).into_iter();
             let Some(change) = all.find(|change| change.row.qdisc == candidate.row.qdisc) else { continue };
-            let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
-            found.push((change, format!("the {noun} {} is {after} instead of {before}", word(direction))));
+            let clause = change.clause(metric, direction);
+            found.push((change, clause));
         }
     }
     found
@@ -408,12 +404,12 @@ fn at_this_rate(tables: &Tables, shaped: f64) -> Vec<(&'static str, String)> {
     );
     let mut reasons = vec![("At this rate", what)];
     for (direction, heading) in [(Direction::Up, "Upstream"), (Direction::Down, "Downstream")] {
-        let figure = |(metric, noun, kind): (&str, &str, Kind)| {
+        let figure = |metric: &str| {
             let change = tables.changes(direction, metric).into_iter().next()?;
             let within = change.row.metric(metric)?.ci95;
             let is_same = (change.after - change.before).abs() <= SAME * change.before.abs();
-            let difference = if is_same { "the same".to_owned() } else { change.difference(kind) };
-            Some(format!("{noun} {} ({difference})", kind.with_interval(change.after, within)))
+            let difference = if is_same { "the same".to_owned() } else { change.difference(metric) };
+            Some(format!("{} {} ({difference})", label(metric), with_interval(metric, change.after, within)))
         };
         let figures: Vec<String> = AT_THE_RATE.into_iter().filter_map(figure).collect();
         if !figures.is_empty() {
@@ -439,15 +435,12 @@ fn rate(shaped: f64) -> String {
 /// The values that become worse. `includes` is true if the tables include the shaper.
 fn cost(tables: &Tables, candidate: &Candidate<'_>, (shaped, includes): (f64, bool)) -> String {
     let mut worse = Vec::new();
-    for (metric, noun, kind) in COSTS {
+    for metric in COSTS {
         for (direction, _) in tables.iter() {
-            let (metric, noun) = tables.carried(*direction, metric, noun);
+            let metric = tables.carried(*direction, metric);
             let changes = tables.changes(*direction, metric);
             let own = |change: &&Change<'_>| change.row.qdisc == candidate.row.qdisc && change.is_worse();
-            worse.extend(changes.iter().find(own).map(|change| {
-                let (after, before) = (kind.text(change.after), kind.text(change.before));
-                format!("the {noun} {} is {after} instead of {before}", word(*direction))
-            }));
+            worse.extend(changes.iter().find(own).map(|change| change.clause(metric, *direction)));
         }
     }
     let rate = (shaped < 1.0).then(|| {
@@ -613,7 +606,7 @@ mod tests {
         Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics }
     }
 
-    /// The highest quantile of the wait of small packets decides that enough of them are behind.
+    /// The highest quantile of the sojourn times of small packets decides that enough of them are behind.
     #[test]
     fn few_small_packets_are_a_reason_to_change() {
         let advice = |packets, waits| {
@@ -622,19 +615,16 @@ mod tests {
                 Target::Tc,
             )
         };
-        for (packets, quantile) in [
-            (99.0, "95th percentile"),
-            (100.0, "99th percentile"),
-            (20.0, "95th percentile"),
-            (19.0, "median"),
+        for (packets, label) in [
+            (99.0, "95th percentile of the sojourn times of small packets"),
+            (100.0, "99th percentile of the sojourn times of small packets"),
+            (20.0, "95th percentile of the sojourn times of small packets"),
+            (19.0, "median sojourn time of small packets"),
         ] {
             let advice = advice(packets, [0.01, 0.02, 0.03]);
             assert_eq!(advice.discipline.as_deref(), Some("fq_codel"), "{packets}");
             let why = &advice.reasons[0].1;
-            assert!(
-                why.contains(&format!("the {quantile} of the wait of small packets upstream is")),
-                "{why}"
-            );
+            assert!(why.contains(&format!("the {label} upstream is")), "{why}");
         }
         assert_eq!(advice(99.0, [0.3, 0.4, 0.1]).discipline, None, "the 99th percentile is one packet");
         assert_eq!(advice(4.0, [0.01, 0.02, 0.03]).discipline, None, "four packets say nothing");
@@ -715,7 +705,7 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.contains("median completion time 625 ± 311 ms (125 ± 0 ms more)"), "{text}");
+        assert!(text.contains("median flow completion time 625 ± 311 ms (125 ± 0 ms more)"), "{text}");
         assert!(text.contains("Cost: 5 % of the rate, which these figures include"), "{text}");
         let json = advice.to_json();
         assert_eq!(json["deployed"]["metrics"]["at.far->local.fct_p95_s"]["mean"], 1.25);

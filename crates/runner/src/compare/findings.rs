@@ -3,25 +3,12 @@
 //!
 //! The differences are those of [`tables`](super::tables), which says when one counts.
 
-use giveway_measure::Table;
+use giveway_measure::{Table, label};
 use giveway_workload::Direction;
 
 use super::situation::{Situation, Trust};
-use super::tables::{COSTS, Change, Kind, SMALL_WAIT, Tables, list};
+use super::tables::{COSTS, Change, SMALL_PACKETS, Tables, list, text};
 use super::words::{Mode, word};
-
-/// A metric, and its noun in sentences.
-#[derive(Clone, Copy)]
-struct Question {
-    metric: &'static str,
-    /// The subject of a sentence, without its article.
-    noun: &'static str,
-    kind: Kind,
-}
-
-const fn question(metric: &'static str, noun: &'static str, kind: Kind) -> Question {
-    Question { metric, noun, kind }
-}
 
 /// A kind of transfer that users wait for.
 #[derive(Clone, Copy)]
@@ -50,10 +37,7 @@ const TRANSFER: Subject = Subject {
 };
 
 /// The metrics of calls and games: the first that was measured is reported.
-const DELAYS: [Question; 2] = [
-    question("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
-    question(SMALL_WAIT, "99th percentile of the sojourn time of small packets", Kind::Time),
-];
+const DELAYS: [&str; 2] = ["voice_delay_p99_s", SMALL_PACKETS];
 
 /// A finding, and the discipline that it recommends, if any.
 type Finding = (String, Option<String>);
@@ -147,12 +131,13 @@ impl Sentences<'_> {
         };
         let (median, slowest) = (own(subject.median), own(subject.slowest));
         let at = direction as usize;
+        // Both metrics are times.
         let numbers = |change: &Change<'_>, base: &str| {
-            let (after, before) = (Kind::Time.text(change.after), Kind::Time.text(change.before));
-            format!("{after} instead of {before}{base} ({})", change.difference(Kind::Time))
+            let (after, before) = (text(metric, change.after), text(metric, change.before));
+            format!("{after} instead of {before}{base} ({})", change.difference(metric))
         };
         let same = |change: &Change<'_>| {
-            format!("({} and {})", Kind::Time.text(change.after), Kind::Time.text(change.before))
+            format!("({} and {})", text(metric, change.after), text(metric, change.before))
         };
         let mixed = [&median, &slowest].into_iter().flatten().any(Change::is_worse);
         let sentence = if mixed {
@@ -190,7 +175,7 @@ impl Sentences<'_> {
     /// The finding that no discipline shortens the subject.
     fn not_shorter(&self, direction: Direction, subject: Subject) -> String {
         let baseline = self.tables.baseline(direction);
-        let value = |metric| self.tables.before(direction, metric).map(|value| Kind::Time.text(value));
+        let value = |metric| self.tables.before(direction, metric).map(|value| text(metric, value));
         let median = value(subject.median).map(|text| format!("median {text}"));
         let slowest = value(subject.slowest).map(|text| format!("95th percentile {text}"));
         let values: Vec<String> = median.into_iter().chain(slowest).collect();
@@ -205,17 +190,16 @@ impl Sentences<'_> {
     /// The discipline that shortens the delay of calls most, or of small packets if there are no calls, in
     /// the direction with the longer delays.
     fn delays(&self) -> Option<Finding> {
-        let (question, direction) =
-            DELAYS.iter().find_map(|question| Some((*question, self.worse_direction(*question)?)))?;
-        let kind = question.kind;
-        let (metric, noun) = self.tables.carried(direction, question.metric, question.noun);
-        let changes = self.tables.changes(direction, metric);
+        let (metric, direction) =
+            DELAYS.into_iter().find_map(|metric| Some((metric, self.worse_direction(metric)?)))?;
+        let metric = self.tables.carried(direction, metric);
+        let (noun, changes) = (label(metric), self.tables.changes(direction, metric));
         let (base, direction_word) =
             (self.tables.name(&self.tables.baseline(direction).qdisc), word(direction));
         let winner =
             changes.iter().filter(|change| change.is_better()).min_by(|a, b| a.after.total_cmp(&b.after));
         let Some(winner) = winner else {
-            let before = kind.text(self.tables.before(direction, metric)?);
+            let before = text(metric, self.tables.before(direction, metric)?);
             let sentence = format!(
                 "No discipline measurably improves the {noun} {direction_word} ({before} with {base})."
             );
@@ -223,10 +207,10 @@ impl Sentences<'_> {
         };
         let sentence = format!(
             "The {noun} {direction_word} is {} with {} instead of {} with {base} ({}){}.",
-            kind.text(winner.after),
+            text(metric, winner.after),
             self.tables.name(&winner.row.qdisc),
-            kind.text(winner.before),
-            winner.difference(kind),
+            text(metric, winner.before),
+            winner.difference(metric),
             self.others(winner, &changes),
         );
         Some((sentence, Some(winner.row.qdisc.clone())))
@@ -255,20 +239,14 @@ impl Sentences<'_> {
     /// The two largest losses of a discipline, as shares of the baseline's values.
     fn cost(&self, winner: &str) -> Option<String> {
         let mut worse: Vec<(f64, String)> = Vec::new();
-        for (metric, noun, kind) in COSTS {
+        for metric in COSTS {
             for (direction, _) in self.tables.iter() {
-                let (metric, noun) = self.tables.carried(*direction, metric, noun);
+                let metric = self.tables.carried(*direction, metric);
                 let changes = self.tables.changes(*direction, metric);
                 let own = changes.iter().filter(|change| change.row.qdisc == winner && change.is_worse());
                 worse.extend(own.map(|change| {
-                    let text = format!(
-                        "the {noun} {} is {} instead of {} ({})",
-                        word(*direction),
-                        kind.text(change.after),
-                        kind.text(change.before),
-                        change.difference(kind)
-                    );
-                    (-change.gain(), text)
+                    let clause = change.clause(metric, *direction);
+                    (-change.gain(), format!("{clause} ({})", change.difference(metric)))
                 }));
             }
         }
@@ -278,11 +256,8 @@ impl Sentences<'_> {
     }
 
     /// The direction in which the baseline is worse.
-    fn worse_direction(&self, question: Question) -> Option<Direction> {
-        let value = |direction| {
-            let (metric, _) = self.tables.carried(direction, question.metric, question.noun);
-            self.tables.before(direction, metric)
-        };
+    fn worse_direction(&self, metric: &'static str) -> Option<Direction> {
+        let value = |direction| self.tables.before(direction, self.tables.carried(direction, metric));
         let known = self.tables.iter().filter_map(|(direction, _)| Some((value(*direction)?, *direction)));
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, direction)| direction)
     }

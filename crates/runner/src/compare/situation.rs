@@ -3,7 +3,7 @@
 use giveway_qdisc::Span;
 use giveway_workload::Direction;
 
-use super::tables::{Kind, Tables};
+use super::tables::{Tables, text};
 use super::words::word;
 
 /// From this share of missing data on, there is a warning.
@@ -78,7 +78,7 @@ impl Situation {
             }
             used => format!("; the link sends for {:.0} % of the capture's time", 100.0 * used),
         });
-        let wait = Kind::Time.text(wait);
+        let wait = text(SOJOURN, wait);
         let way = word(direction);
         if self.is_idle(tables) {
             return format!(
@@ -90,9 +90,12 @@ impl Situation {
     }
 }
 
+/// The metric of the load: the 99th percentile of the sojourn times.
+const SOJOURN: &str = "sojourn_p99_s";
+
 /// The longer 99th percentile of the sojourn times with the baseline, and its direction.
 fn longest_wait(tables: &Tables) -> Option<(f64, Direction)> {
-    let wait = |direction: Direction| Some((tables.baseline(direction).mean("sojourn_p99_s")?, direction));
+    let wait = |direction: Direction| Some((tables.baseline(direction).mean(SOJOURN)?, direction));
     [Direction::Up, Direction::Down].into_iter().filter_map(wait).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 

@@ -7,10 +7,12 @@
 //! differences among which a gain is looked for: of a hundred differences without a cause, five are outside
 //! their interval. A loss counts as soon as it is outside its own interval, so that no cost is hidden.
 
-use giveway_measure::{Difference, Estimate, Row, Table, behind, holm, is_carried, short_names};
+use giveway_measure::figures::Kind;
+use giveway_measure::{Difference, Estimate, Row, Table, behind, holm, is_carried, label, short_names};
 use giveway_workload::Direction;
 
 use super::link::Link;
+use super::words::word;
 
 /// Smaller differences, as a share of the baseline's value, are not reported, even if they are certain.
 pub(super) const WORTH: f64 = 0.02;
@@ -19,56 +21,39 @@ const LEVEL: f64 = 0.05;
 /// With fewer transfers there is no finding.
 pub(super) const FEWEST: f64 = 5.0;
 
-/// The wait of small packets, in metrics and nouns that do not depend on the number of packets.
-/// [`Tables::carried`] replaces both by a quantile that enough packets are behind.
-pub(super) const SMALL_WAIT: &str = "small_sojourn_p99_s";
-/// The quantiles of the wait of small packets, the highest first, with their nouns.
-const SMALL_QUANTILES: [(&str, &str); 3] = [
-    (SMALL_WAIT, "99th percentile"),
-    ("small_sojourn_p95_s", "95th percentile"),
-    ("small_sojourn_p50_s", "median"),
-];
+/// The sojourn time of small packets, in lists that do not depend on the number of packets.
+/// [`Tables::carried`] replaces it by a quantile that enough packets are behind.
+pub(super) const SMALL_PACKETS: &str = "small_sojourn_p99_s";
+/// The quantiles of the sojourn time of small packets, the highest first.
+const SMALL_QUANTILES: [&str; 3] = [SMALL_PACKETS, "small_sojourn_p95_s", "small_sojourn_p50_s"];
 
 /// The metrics in which a gain is looked for.
 pub(super) const GAINS: [&str; 6] =
-    ["page_load_p50_s", "page_load_p95_s", "fct_p50_s", "fct_p95_s", "voice_delay_p99_s", SMALL_WAIT];
+    ["page_load_p50_s", "page_load_p95_s", "fct_p50_s", "fct_p95_s", "voice_delay_p99_s", SMALL_PACKETS];
 
-/// The metrics in which a loss is looked for, with their nouns: all those in which a gain counts, and more.
-pub(super) const COSTS: [(&str, &str, Kind); 11] = [
-    ("fct_gt3MB_p50_s", "median completion time of transfers above 3 MB", Kind::Time),
-    ("fct_le3MB_p50_s", "median completion time of transfers of 300 kB to 3 MB", Kind::Time),
-    ("fct_p50_s", "median completion time", Kind::Time),
-    ("fct_p95_s", "95th percentile of the completion times", Kind::Time),
-    ("fct_p99_s", "99th percentile of the completion times", Kind::Time),
-    ("page_load_p50_s", "median page load time", Kind::Time),
-    ("page_load_p95_s", "95th percentile of the page load times", Kind::Time),
-    ("voice_delay_p99_s", "99th percentile of the delay of calls", Kind::Time),
-    ("voice_loss", "packet loss of calls", Kind::Share),
-    (SMALL_WAIT, "99th percentile of the wait of small packets", Kind::Time),
-    ("flows_incomplete", "number of unfinished transfers", Kind::Count),
+/// The metrics in which a loss is looked for: all those in which a gain counts, and more.
+pub(super) const COSTS: [&str; 11] = [
+    "fct_gt3MB_p50_s",
+    "fct_le3MB_p50_s",
+    "fct_p50_s",
+    "fct_p95_s",
+    "fct_p99_s",
+    "page_load_p50_s",
+    "page_load_p95_s",
+    "voice_delay_p99_s",
+    "voice_loss",
+    SMALL_PACKETS,
+    "flows_incomplete",
 ];
-
-/// The unit of a metric.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Kind {
-    /// Seconds.
-    Time,
-    /// A number of things.
-    Count,
-    /// A share, 0 to 1.
-    Share,
-    /// Bits per second.
-    Rate,
-}
 
 /// The tables of both directions. The first row of each is the baseline.
 pub(super) struct Tables {
     tables: [(Direction, Table); 2],
     /// The spec of each discipline, with a short name that distinguishes it from the others.
     names: Vec<(String, String)>,
-    /// The highest quantile of the wait of small packets that all disciplines have enough packets for, in
-    /// each direction.
-    small: [(&'static str, &'static str); 2],
+    /// The highest quantile of the sojourn time of small packets that all disciplines have enough packets
+    /// for, in each direction.
+    small: [&'static str; 2],
     /// Runs of each discipline.
     pub seeds: usize,
     /// Direction, metric and row of each gain or loss that passes the correction.
@@ -98,7 +83,7 @@ impl Tables {
         let mut tested = Vec::new();
         for (direction, table) in &tables {
             for metric in GAINS {
-                let metric = if metric == SMALL_WAIT { small[*direction as usize].0 } else { metric };
+                let metric = if metric == SMALL_PACKETS { small[*direction as usize] } else { metric };
                 for at in 1..table.rows.len() {
                     let known =
                         (enough(&table.rows[0], metric) && enough(&table.rows[at], metric)).then_some(());
@@ -139,15 +124,11 @@ impl Tables {
         &self.tables[direction as usize].1
     }
 
-    /// The metric and the noun that stand for a metric in one direction: those of a lower quantile for the
-    /// wait of small packets, if too few packets are behind the 99th percentile, and the same for all others.
-    /// A ping each second for a minute has a median and a 95th percentile only.
-    pub fn carried(&self, direction: Direction, metric: &'static str, noun: &str) -> (&'static str, String) {
-        if metric != SMALL_WAIT {
-            return (metric, noun.to_owned());
-        }
-        let (carried, quantile) = self.small[direction as usize];
-        (carried, noun.replace(SMALL_QUANTILES[0].1, quantile))
+    /// The metric that stands for a metric in one direction: a lower quantile for the sojourn time of small
+    /// packets, if too few packets are behind the 99th percentile, and the same for all others. A ping each
+    /// second for a minute has a median and a 95th percentile only.
+    pub fn carried(&self, direction: Direction, metric: &'static str) -> &'static str {
+        if metric == SMALL_PACKETS { self.small[direction as usize] } else { metric }
     }
 
     /// The mean of a metric with the baseline; `None` if too few values are behind it.
@@ -168,10 +149,10 @@ impl Tables {
     }
 }
 
-/// The highest quantile of the wait of small packets that every row has enough packets for; the lowest one if
-/// there is none.
-fn highest_quantile(rows: &[Row]) -> (&'static str, &'static str) {
-    let all_have = |(metric, _): &(&str, &str)| {
+/// The highest quantile of the sojourn time of small packets that every row has enough packets for; the
+/// lowest one if there is none.
+fn highest_quantile(rows: &[Row]) -> &'static str {
+    let all_have = |metric: &&str| {
         rows.iter()
             .all(|row| row.metric(metric).is_some_and(|value| value.mean.is_some()) && enough(row, metric))
     };
@@ -207,11 +188,17 @@ impl<'a> Change<'a> {
         (self.before - self.after) / self.before
     }
 
-    /// The difference with its interval, both in one unit.
-    pub fn difference(&self, kind: Kind) -> String {
+    /// The change of a metric as a clause: "the goodput upstream is 3.00 Mbit/s instead of 2.00 Mbit/s".
+    pub fn clause(&self, metric: &str, direction: Direction) -> String {
+        let (after, before) = (text(metric, self.after), text(metric, self.before));
+        format!("the {} {} is {after} instead of {before}", label(metric), word(direction))
+    }
+
+    /// The difference with its interval, both in the unit of the metric that suits them.
+    pub fn difference(&self, metric: &str) -> String {
         let change = self.after - self.before;
         let word = if change < 0.0 { "less" } else { "more" };
-        let (one, unit) = kind.unit(change.abs().max(self.within.unwrap_or(0.0)));
+        let (one, unit) = unit(metric, change.abs().max(self.within.unwrap_or(0.0)));
         let space = if unit.is_empty() { "" } else { " " };
         match self.within {
             Some(within) => {
@@ -222,31 +209,22 @@ impl<'a> Change<'a> {
     }
 }
 
-impl Kind {
-    /// The unit that suits a value: its size and its name.
-    fn unit(self, value: f64) -> (f64, &'static str) {
-        match self {
-            Kind::Time if value >= 1.0 => (1.0, "s"),
-            Kind::Time if value >= 1e-3 => (1e-3, "ms"),
-            Kind::Time => (1e-6, "µs"),
-            Kind::Count => (1.0, ""),
-            Kind::Share => (0.01, "%"),
-            Kind::Rate => (1e6, "Mbit/s"),
-        }
-    }
+/// The unit that suits a value of a metric: its size and its name.
+fn unit(metric: &str, value: f64) -> (f64, &'static str) {
+    Kind::of(metric).unit(std::iter::once(value.abs()))
+}
 
-    /// A value with its unit.
-    pub fn text(self, value: f64) -> String {
-        let (one, unit) = self.unit(value.abs());
-        format!("{} {unit}", digits(value / one)).trim_end().to_owned()
-    }
+/// A value of a metric with its unit.
+pub(super) fn text(metric: &str, value: f64) -> String {
+    let (one, unit) = unit(metric, value);
+    format!("{} {unit}", digits(value / one)).trim_end().to_owned()
+}
 
-    /// A value with half its interval, both in one unit.
-    pub fn with_interval(self, value: f64, within: Option<f64>) -> String {
-        let Some(within) = within else { return self.text(value) };
-        let (one, unit) = self.unit(value.abs());
-        format!("{} ± {} {unit}", digits(value / one), digits(within / one)).trim_end().to_owned()
-    }
+/// A value of a metric with half its interval, both in one unit.
+pub(super) fn with_interval(metric: &str, value: f64, within: Option<f64>) -> String {
+    let Some(within) = within else { return text(metric, value) };
+    let (one, unit) = unit(metric, value);
+    format!("{} ± {} {unit}", digits(value / one), digits(within / one)).trim_end().to_owned()
 }
 
 /// A number with three significant digits.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use giveway_document::axis::{PLAIN, extent, logarithmic};
 use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
-use giveway_measure::{BIN, Table, WINDOWS};
+use giveway_measure::{BIN, Table, WINDOWS, short_label};
 use giveway_theory::hurst::{FEWEST, Scales};
 use serde_json::json;
 
@@ -15,9 +15,8 @@ use crate::report::read::Folder;
 
 /// The measured streams: the prefix of their metrics, and their title.
 const STREAMS: [(&str, &str); 2] = [("arrivals", "arrivals"), ("downstream", "departures to each next hop")];
-/// The three estimators: the name of their metric, and their title.
-const ESTIMATORS: [(&str, &str); 3] =
-    [("hurst_rs", "rescaled range"), ("hurst_variance", "variance-time"), ("hurst_wavelet", "wavelet")];
+/// The metrics of the three estimators.
+const ESTIMATORS: [&str; 3] = ["hurst_rs", "hurst_variance", "hurst_wavelet"];
 
 /// The shapes of the estimators, with a character that looks like each.
 const GLYPHS: [(&str, &str); 3] = [("circle", "●"), ("square", "■"), ("diamond", "◆")];
@@ -125,8 +124,9 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
     let mut sources: Vec<&str> = Vec::new();
     for source in measured.sources.iter().filter(|source| seen.insert(source.as_str())) {
         for row in &folder.table.rows {
-            for (metric, estimator) in ESTIMATORS {
-                let estimates = row.metric(&format!("src.{source}.{metric}")).into_iter();
+            for metric in ESTIMATORS {
+                let metric = format!("src.{source}.{metric}");
+                let estimates = row.metric(&metric).into_iter();
                 for value in estimates.flat_map(|found| found.per_seed.iter().flatten()) {
                     if sources.last() != Some(&source.as_str()) {
                         sources.push(source);
@@ -134,7 +134,7 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
                     let cells = [
                         json!(disciplines.name(&row.qdisc)),
                         json!(source),
-                        json!(estimator),
+                        json!(short_label(&metric)),
                         number(*value),
                     ];
                     columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
@@ -162,7 +162,7 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
         seconds(scales.variance_time),
         seconds(scales.wavelet),
     );
-    let names = ESTIMATORS.map(|(_, name)| name);
+    let names = ESTIMATORS.map(|metric| short_label(&format!("src.{}.{metric}", sources[0])));
     let spec = json!({
         "data": { "name": "hurst" },
         "height": 18 * sources.len() * folder.table.rows.len(),

@@ -4,35 +4,23 @@
 use giveway_document::axis::{PLAIN, logarithmic};
 use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
-use giveway_measure::figures::{Kind, RATE, TIME};
-use giveway_measure::{Better, Row, Table, better, is_carried};
+use giveway_measure::figures::Kind;
+use giveway_measure::{Better, Row, Statistic, Table, better, is_carried, named};
 use serde_json::json;
 
 use super::frame::{Disciplines, MOST_PORTS, at_port, data};
 use crate::report::read::Folder;
 
-/// A key figure: its metric, title and quantile.
-struct Figure {
-    metric: &'static str,
-    what: &'static str,
-    quantile: &'static str,
-    kind: Kind,
-}
-
-const fn figure(metric: &'static str, what: &'static str, quantile: &'static str, kind: Kind) -> Figure {
-    Figure { metric, what, quantile, kind }
-}
-
-const FIGURES: [Figure; 9] = [
-    figure("fct_p50_s", "Flow completion time", "median, ", TIME),
-    figure("fct_p95_s", "Flow completion time", "95th percentile, ", TIME),
-    figure("fct_p99_s", "Flow completion time", "99th percentile, ", TIME),
-    figure("page_load_p50_s", "Page load time", "median, ", TIME),
-    figure("page_load_p95_s", "Page load time", "95th percentile, ", TIME),
-    figure("voice_delay_p99_s", "Delay of calls", "99th percentile, ", TIME),
-    figure("small_sojourn_p99_s", "Sojourn time of small packets", "99th percentile, ", TIME),
-    figure("goodput_bps", "Goodput", "", RATE),
-    figure("flows_incomplete", "Unfinished transfers", "", Kind::Count("number per run")),
+const FIGURES: [&str; 9] = [
+    "fct_p50_s",
+    "fct_p95_s",
+    "fct_p99_s",
+    "page_load_p50_s",
+    "page_load_p95_s",
+    "voice_delay_p99_s",
+    "small_sojourn_p99_s",
+    "goodput_bps",
+    "flows_incomplete",
 ];
 
 /// The axis is logarithmic if the ratio of two means is larger.
@@ -53,7 +41,7 @@ const GLYPHS: [(&str, &str); 6] = [
 pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) -> Vec<Chart> {
     let ports = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
     let same = folders.iter().all(|folder| folder.manifest.measured.ports == ports);
-    let known = |row: &Row| row.mean(FIGURES[0].metric).is_some();
+    let known = |row: &Row| row.mean(FIGURES[0]).is_some();
     // A port may have no transfers of its own, as in a chain of links.
     let of_port =
         |port: &String| -> Vec<Table> { folders.iter().map(|folder| folder.table.at(port)).collect() };
@@ -78,7 +66,7 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
     // A quantile needs enough values: the table has a dash in its place otherwise.
     let carried = |row: &Row, metric: &str| row.mean(metric).is_some() && is_carried(row, metric);
     let known = |metric: &str| rows.iter().any(|(_, row)| carried(row, metric));
-    let figures: Vec<_> = FIGURES.iter().filter(|figure| known(figure.metric)).collect();
+    let figures: Vec<_> = FIGURES.into_iter().filter(|metric| known(metric)).collect();
     if figures.is_empty() {
         let words = "None of the key figures was measured.";
         return Chart::words(title, words);
@@ -86,18 +74,16 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
     let mut columns: Vec<_> =
         ["figure", "folder", "discipline", "mean", "low", "high"].map(|name| (name, vec![])).into();
     let mut panels: Vec<Plot> = Vec::new();
-    for (at, figure) in figures.iter().enumerate() {
-        let rows: Vec<&(&Folder, &Row)> =
-            rows.iter().filter(|(_, row)| carried(row, figure.metric)).collect();
-        let means: Vec<f64> = rows.iter().filter_map(|(_, row)| row.mean(figure.metric)).collect();
+    for (at, metric) in figures.into_iter().enumerate() {
+        let rows: Vec<&(&Folder, &Row)> = rows.iter().filter(|(_, row)| carried(row, metric)).collect();
+        let means: Vec<f64> = rows.iter().filter_map(|(_, row)| row.mean(metric)).collect();
         let mut names: Vec<&str> = rows.iter().map(|(_, row)| row.qdisc.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        let (one, unit) = figure.kind.unit(means.iter().copied());
+        let (one, unit) = Kind::of(metric).unit(means.iter().copied());
         let axis = Axis::new(&means, one);
         for (folder, row) in &rows {
-            let Some((estimate, mean)) =
-                row.metric(figure.metric).and_then(|found| Some((found, found.mean?)))
+            let Some((estimate, mean)) = row.metric(metric).and_then(|found| Some((found, found.mean?)))
             else {
                 continue;
             };
@@ -112,15 +98,17 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
             ];
             columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
         }
-        let direction = match better(figure.metric) {
+        let direction = match better(metric) {
             Better::Low => "lower is better",
             Better::High => "higher is better",
             Better::Neither => "neither is better",
         };
+        let (noun, statistic) = noun(metric);
+        let parts: Vec<&str> = [&statistic, unit].into_iter().filter(|part| !part.is_empty()).collect();
         let panel = Panel {
             at,
-            title: figure.what,
-            subtitle: format!("{}{unit}; {direction}", figure.quantile),
+            title: noun,
+            subtitle: format!("{}; {direction}", parts.join(", ")),
             axis,
             folders: folders.iter().map(|folder| folder.name.clone()).collect(),
             disciplines: names.len(),
@@ -166,6 +154,17 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
     }
 }
 
+/// The noun of a metric as a title, and its statistic.
+fn noun(metric: &str) -> (String, String) {
+    let Some(named) = named(metric) else { return (metric.to_owned(), String::new()) };
+    let noun = named.noun();
+    let statistic = match named.statistic {
+        Some(Statistic::Count) => "number per run".to_owned(),
+        statistic => statistic.map_or_else(String::new, Statistic::name),
+    };
+    (format!("{}{}", noun[..1].to_uppercase(), &noun[1..]), statistic)
+}
+
 /// The axis of a key figure.
 struct Axis {
     log: bool,
@@ -187,7 +186,7 @@ impl Axis {
 /// One key figure of all rows.
 struct Panel {
     at: usize,
-    title: &'static str,
+    title: String,
     subtitle: String,
     axis: Axis,
     /// The names of the folders.
@@ -236,6 +235,6 @@ impl Panel {
                 { "mark": { "type": "point", "filled": true, "size": 70, "opacity": 1 }, "encoding": dot },
             ],
         });
-        Plot { title: self.title.to_owned(), subtitle: self.subtitle.clone(), spec, ..Plot::default() }
+        Plot { title: self.title.clone(), subtitle: self.subtitle.clone(), spec, ..Plot::default() }
     }
 }
