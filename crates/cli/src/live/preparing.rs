@@ -173,10 +173,13 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
             show::warning(&message);
         }
     }
-    let (listener, socket) = listen(args, predecessor.as_ref())?.unzip();
     let detour = interfaces.detour(forwarder)?;
     let merging = interfaces.merging(forwarder);
     let changes = changes(args, &real, merging, detour.is_some(), predecessor.is_some())?;
+    // Right before the cleanup process, which removes it: nobody does if this process is killed in between.
+    let listening = listen(args, predecessor.as_ref());
+    let (listener, socket) =
+        listening.inspect_err(|_| states(&changes).for_each(|state| drop(state.remove())))?.unzip();
     let own_socket = socket.clone();
     let cleanup = if socket.is_none() && changes.is_empty() {
         None
