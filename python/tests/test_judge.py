@@ -37,6 +37,7 @@ def judged(tmp_path: Path, source: str, **asked) -> giveway.Judgement:
     return giveway.judge(file, **asked)
 
 
+@pytest.mark.long
 def test_a_program_equals_the_discipline_that_it_is(tmp_path):
     judgement = judged(tmp_path, QUEUE)
     assert judgement.accepted, judgement
@@ -103,12 +104,15 @@ def test_a_clock_is_noticed(tmp_path):
     assert judgement.code == "clock", judgement
 
 
-def test_a_rank_a_class_and_a_text_are_judged(tmp_path):
+@pytest.mark.long
+def test_a_rank_and_a_text_are_judged(tmp_path):
     ranked = judged(tmp_path, "def rank(packet):\n    return packet.arrived", against="fifo limit 1000p")
     assert ranked.score == 0.0, ranked
     assert giveway.judge("fifo limit 5p", against="fifo limit 5p", secret="s", seeds=1).score == 0.0
     assert giveway.judge("efd", secret="s", seeds=1).data == giveway.judge("efd", secret="s", seeds=1, jobs=1).data
 
+
+def test_a_class_is_judged_in_the_thread_of_its_caller():
     threads = set()
 
     class Keeps:

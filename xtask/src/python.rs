@@ -63,8 +63,11 @@ fn interpreter(repository: &Repository) -> Done {
     Ok(())
 }
 
+/// The tests of the package, with the times of the slowest.
+const PYTEST: [&str; 6] = ["-P", "-m", "pytest", "--quiet", "--durations=8", "tests"];
+
 /// Runs the tests of the package with the module that the tests of the workspace have built. Those of
-/// clusters are left out.
+/// clusters and long ones are left out.
 ///
 /// # Errors
 /// The check that failed.
@@ -73,11 +76,8 @@ pub fn check(repository: &Repository) -> Done {
     let python = program(&tests, "python");
     assemble(repository, &python)?;
     style(repository, &python)?;
-    in_package(
-        repository,
-        &python,
-        &["-P", "-m", "pytest", "--quiet", "--ignore=tests/test_cluster.py", "tests"],
-    )
+    let short = ["--ignore=tests/test_cluster.py", "-m", "not long"];
+    in_package(repository, &python, &[&PYTEST[..], &short].concat())
 }
 
 /// Builds the wheel of the profile `dev`, installs it, and runs types, all tests and the notebooks with it.
@@ -95,7 +95,7 @@ pub fn check_whole(repository: &Repository) -> Done {
     // In a folder without the sources, which mypy would take instead of the installed package.
     repository.run(&python, &["-P", "-m", "mypy.stubtest", "giveway._giveway"])?;
     in_package(repository, &program(&tests, "pyright"), &["--pythonpath", &python, "giveway"])?;
-    in_package(repository, &python, &["-P", "-m", "pytest", "--quiet", "tests"])?;
+    in_package(repository, &python, &PYTEST)?;
     notebooks(repository, &python)
 }
 
