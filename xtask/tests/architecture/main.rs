@@ -136,7 +136,9 @@ const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         name: "sweep",
-        uses: &["qdisc", "scenario", "measure", "document", "record", "observe", "sources", "runner"],
+        uses: &[
+            "files", "qdisc", "scenario", "measure", "document", "record", "observe", "sources", "runner",
+        ],
         tests_use: &[],
     },
     Allowed {
