@@ -417,6 +417,7 @@ fn schedule(bed: &Bed, seed: u64, fault: Fault, rng: &mut Rng) {
         members[1..].iter_mut().all(|member| member.has_ended() || member.is_ready())
     });
     let listens = || process_at(Path::new(&socket)).ok().flatten();
+    let mut looks = 0;
     until("one process is left, and has the control socket", || {
         let ids: Vec<u32> =
             members.iter_mut().filter_map(|it| (!it.has_ended()).then(|| it.child.id())).collect();
@@ -426,6 +427,11 @@ fn schedule(bed: &Bed, seed: u64, fault: Fault, rng: &mut Rng) {
         }
         let files = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name());
         let sockets = files.filter(|name| name.to_string_lossy().starts_with("s")).count();
+        looks += 1;
+        if looks == 500 {
+            let said = members.iter().map(Member::said).collect::<Vec<_>>().join("--\n");
+            println!("{ids:?}, {sockets} sockets, {:?} listens:\n{said}", listens());
+        }
         ids.len() == 1
             && sockets == 1
             && listens() == Some(ids[0])
