@@ -206,7 +206,8 @@ macro_rules! registry {
                 }
             }
 
-            /// Builds the discipline as a trait object, for backends.
+            /// Builds the discipline for packets with any payload. It is compiled once, for numbers
+            /// ([`Spec::build_numbered`]), and the payloads wait beside it.
             ///
             /// # Errors
             /// The parameter that is not valid on that link.
@@ -214,15 +215,11 @@ macro_rules! registry {
                 &self,
                 context: &giveway_qdisc::LinkContext,
             ) -> Result<Box<dyn giveway_qdisc::Qdisc<P>>, giveway_qdisc::Invalid> {
-                match self {
-                    $($(Spec::$name(config) => Ok(Box::new(config.build::<P>(context)?)),)*)*
-                }
+                Ok(Box::new(giveway_qdisc::Bodies::new(self.build_numbered(context)?)))
             }
 
-            /// Builds the discipline for packets that carry a number, for traces, checks and measurements.
-            ///
-            /// [`Spec::build`] is compiled once for each payload in each crate that calls it, with all
-            /// disciplines; this is compiled here, once.
+            /// Builds the discipline for packets that carry a number. All disciplines are compiled for it in
+            /// this crate.
             ///
             /// # Errors
             /// The parameter that is not valid on that link.
@@ -230,7 +227,20 @@ macro_rules! registry {
                 &self,
                 context: &giveway_qdisc::LinkContext,
             ) -> Result<Box<dyn giveway_qdisc::Qdisc<u64>>, giveway_qdisc::Invalid> {
-                self.build(context)
+                self.build_within(context)
+            }
+
+            /// Builds the discipline as a child of a discipline for the same payload.
+            ///
+            /// # Errors
+            /// The parameter that is not valid on that link.
+            pub(crate) fn build_within<P: 'static>(
+                &self,
+                context: &giveway_qdisc::LinkContext,
+            ) -> Result<Box<dyn giveway_qdisc::Qdisc<P>>, giveway_qdisc::Invalid> {
+                match self {
+                    $($(Spec::$name(config) => Ok(Box::new(config.build::<P>(context)?)),)*)*
+                }
             }
 
             /// Writes out the values of parameters that are not given: another specification of equal

@@ -14,6 +14,7 @@ fn tested() -> Vec<&'static Entry> {
 }
 
 mod allocations;
+mod bodies;
 mod bounds;
 mod bytes;
 mod class_bounds;

@@ -10,8 +10,9 @@
 //!
 //! The memory of a flow and its packet is:
 //! - the 64 bytes of data;
-//! - the packet in the discipline's store: its metadata (`Meta`), a handle of 24 bytes as in the live
-//!   backend, and two links. In the paper it is the kernel's `sk_buff` of 148 bytes;
+//! - the packet in the discipline's store: its metadata (`Meta`), its number, and two links; and in the store
+//!   of bodies a handle of 24 bytes as in the live backend. In the paper it is the kernel's `sk_buff` of 148
+//!   bytes;
 //! - its entry in the table of flows. At most half of the table is in use and sizes are powers of two, so a
 //!   flow takes two to four entries;
 //! - its record: queue, rate, place in the order of lengths, and the state of the schedule: a
@@ -25,7 +26,7 @@
 
 use std::fmt::Write as _;
 
-use giveway_disciplines::{Discipline, Spec, Visit};
+use giveway_disciplines::Spec;
 use giveway_qdisc::{Cx, FlowKey, LinkContext, Meta, Outbox, Packet, Qdisc, Rate, Slots, Streams, Time};
 
 /// A payload with the size of the live backend's handle.
@@ -35,31 +36,25 @@ struct Handle([u64; 3]);
 /// The smallest packet.
 const PACKET: u32 = 64;
 
-/// Measures the memory of a discipline with one packet of each of this many flows.
-struct Filled(u64);
-
-impl Visit for Filled {
-    type Out = i64;
-
-    fn visit<D: Discipline>(self, config: &D) -> i64 {
-        let context = LinkContext::new(Rate::gbit(1000), Streams::new(3).within("budget"));
-        let mut out: Outbox<Handle> = Outbox::default();
-        let before = giveway_counting::held();
-        let mut qdisc = config.build::<Handle>(&context).expect("it can be built");
-        for flow in 0..self.0 {
-            let key = FlowKey(giveway_qdisc::hash::mix(flow, 0x5bd1));
-            let mut pkt = Packet::new(key, PACKET, Handle([flow; 3]));
-            pkt.meta.reserved = Rate::kbit(10);
-            assert_eq!(pkt.payload.0[0], flow);
-            qdisc.enqueue(pkt, &mut Cx::new(Time::ZERO, &mut out));
-        }
-        assert_eq!(qdisc.backlog().packets, self.0, "all packets are queued");
-        assert!(out.dropped.is_empty());
-        let held = giveway_counting::held() - before;
-        drop(qdisc);
-        assert_eq!(giveway_counting::held(), before, "all memory is freed");
-        held
+/// Memory of a discipline with one packet of each of this many flows.
+fn held(spec: &Spec, flows: u64) -> i64 {
+    let context = LinkContext::new(Rate::gbit(1000), Streams::new(3).within("budget"));
+    let mut out: Outbox<Handle> = Outbox::default();
+    let before = giveway_counting::held();
+    let mut qdisc = spec.build::<Handle>(&context).expect("it can be built");
+    for flow in 0..flows {
+        let key = FlowKey(giveway_qdisc::hash::mix(flow, 0x5bd1));
+        let mut pkt = Packet::new(key, PACKET, Handle([flow; 3]));
+        pkt.meta.reserved = Rate::kbit(10);
+        assert_eq!(pkt.payload.0[0], flow);
+        qdisc.enqueue(pkt, &mut Cx::new(Time::ZERO, &mut out));
     }
+    assert_eq!(qdisc.backlog().packets, flows, "all packets are queued");
+    assert!(out.dropped.is_empty());
+    let held = giveway_counting::held() - before;
+    drop(qdisc);
+    assert_eq!(giveway_counting::held(), before, "all memory is freed");
+    held
 }
 
 /// Memory of this many flows, with the data of their packets, in bytes.
@@ -69,7 +64,7 @@ fn taken(name: &str, flows: u64) -> i64 {
         .parse()
         .or_else(|_| format!("{name} limit {flows}p").parse())
         .expect("the specification is valid");
-    spec.with(Filled(flows)) + flows as i64 * i64::from(PACKET)
+    held(&spec, flows) + flows as i64 * i64::from(PACKET)
 }
 
 /// Largest number of flows with a memory, beyond that without flows, within the budget.

@@ -124,7 +124,7 @@ impl Transmitter {
 
     /// Tells a port of the changes of the rate by `now`. Call this before each other call of the port.
     #[inline]
-    pub fn inform<P>(&mut self, port: &mut Port<P>, now: Time) {
+    pub fn inform<P: 'static>(&mut self, port: &mut Port<P>, now: Time) {
         if self.may_change(now) {
             while let Some((at, rate)) = self.change(now) {
                 port.change_rate(rate, at);

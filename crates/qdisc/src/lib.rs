@@ -59,6 +59,7 @@
 
 mod backlog;
 pub mod blocks;
+mod bodies;
 mod classes;
 pub mod contract;
 mod cx;
@@ -76,6 +77,7 @@ mod store;
 pub mod units;
 
 pub use backlog::Backlog;
+pub use bodies::Bodies;
 pub use classes::ClassState;
 pub use cx::{Cx, DropReason, Outbox};
 pub use dscp::{Dscp, DscpError};

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::backlog::Backlog;
+use crate::bodies::Queue;
 use crate::classes::ClassState;
 use crate::cx::{Cx, DropReason, Outbox};
 use crate::flow_key::FiveTuple;
@@ -19,10 +20,10 @@ use crate::units::{Limit, Rate, Time};
 /// An output port: a discipline in front of a link.
 pub struct Port<P> {
     id: PortId,
-    qdisc: Box<dyn Qdisc<P>>,
+    qdisc: Queue<P>,
     /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before those of
     /// `qdisc`.
-    leaving: VecDeque<Box<dyn Qdisc<P>>>,
+    leaving: VecDeque<Queue<P>>,
     wire: Wire,
     out: Outbox<P>,
     counters: PortCounters,
@@ -61,12 +62,12 @@ impl PortCounters {
     }
 }
 
-impl<P> Port<P> {
+impl<P: 'static> Port<P> {
     /// A port with its discipline and the rate of its link.
     pub fn new(id: PortId, qdisc: Box<dyn Qdisc<P>>, rate: Rate) -> Port<P> {
         Port {
             id,
-            qdisc,
+            qdisc: Queue::new(qdisc),
             leaving: VecDeque::new(),
             wire: Wire::new(rate),
             out: Outbox::default(),
@@ -123,7 +124,7 @@ impl<P> Port<P> {
     /// packets. Arrivals go to the new one at once. So no packet is overtaken, or lost for the reason that
     /// its discipline is gone.
     pub fn replace(&mut self, qdisc: Box<dyn Qdisc<P>>, now: Time, probe: &mut impl Probe<P>) {
-        let mut old = std::mem::replace(&mut self.qdisc, qdisc);
+        let mut old = std::mem::replace(&mut self.qdisc, Queue::new(qdisc));
         self.out.dropped.clear();
         self.qdisc.take_over(&mut *old, &mut Cx::new(now, &mut self.out));
         self.settle(now, probe);

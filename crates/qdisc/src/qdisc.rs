@@ -48,6 +48,12 @@ pub trait Qdisc<P> {
         None
     }
 
+    /// Itself, if it is a [`Bodies`](crate::Bodies), which a port then calls directly. A discipline around
+    /// another one keeps the default, or the port would leave it out.
+    fn as_bodies(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
+
     /// The limit of a plain queue: first in, first out, where a packet that does not fit is refused
     /// ([`DropReason::Overlimit`](crate::DropReason)). It must have no other state, no marks, and no gauges.
     /// Its departures follow from its arrivals, so a backend may compute them instead of calling it. `None`

@@ -87,7 +87,7 @@ impl Discipline for Config {
         if let Some(limit) = limit {
             check_limit(if self.latency.is_some() { "latency" } else { "limit" }, limit, context.mtu)?;
         }
-        let child = self.waiting().build(&context.child("child"));
+        let child = self.waiting().build_within(&context.child("child"));
         let child = child.map_err(|invalid| Invalid::new("child", invalid.to_string()))?;
         let sustained = bucket("rate", self.rate(context), "burst", self.burst)?;
         let peak = match self.peakrate {

@@ -1,8 +1,8 @@
 //! Any bytes are parsed as an operation trace, or rejected with a position.
 
-use giveway_disciplines::{Discipline, Spec};
-use giveway_qdisc::{FlowKey, LinkContext, Packet, Port, PortId, Qdisc, Rate, Streams, Time};
-use giveway_replay::{Options, Recording, Stamped, WhenFull};
+use giveway_disciplines::Spec;
+use giveway_qdisc::{FlowKey, LinkContext, Packet, Port, PortId, Rate, Streams, Time};
+use giveway_replay::{Options, Recording, WhenFull};
 
 use crate::memory::Memory;
 
@@ -25,7 +25,7 @@ fn recorded(spec: &str) -> Vec<u8> {
     let context = LinkContext::new(Rate::mbit(10), Streams::new(1));
     let options = Options { when_full: WhenFull::Wait, ..Options::default() };
     let recording = Recording::start(memory.clone(), "fuzz", options).expect("memory can be written");
-    let traced = recording.tracer().wrap("eth0->eth1", &spec.to_string(), &context, built(&spec, &context));
+    let traced = recording.tracer().build("eth0->eth1", &spec, &context).expect("the parameters are valid");
     let mut port = Port::new(PortId(0), Box::new(traced), context.rate);
     for number in 0..6u64 {
         let packet = Packet::new(FlowKey(number % 2), 600 + 100 * number as u32, number);
@@ -37,15 +37,4 @@ fn recorded(spec: &str) -> Vec<u8> {
     drop(port);
     recording.finish().expect("memory can be written");
     memory.take()
-}
-
-/// Builds a discipline of the seeds. `Tracer::build` would compile all disciplines again.
-fn built(spec: &Spec, context: &LinkContext) -> Box<dyn Qdisc<Stamped<u64>>> {
-    let valid = "the parameters are valid";
-    match spec {
-        Spec::fifo(config) => Box::new(config.build(context).expect(valid)),
-        Spec::codel(config) => Box::new(config.build(context).expect(valid)),
-        Spec::drr(config) => Box::new(config.build(context).expect(valid)),
-        other => panic!("{other} is not a discipline of the seeds"),
-    }
 }

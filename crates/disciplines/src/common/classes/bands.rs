@@ -120,7 +120,7 @@ impl<'a> Children<'a> {
     /// The band of packets like this one.
     pub fn band_of(self, like: &Meta, context: &LinkContext) -> Option<u32> {
         // Only the filters count, so that any payload will do.
-        self.build::<()>(context).ok().map(|bands| bands.band(like, None))
+        self.build::<u64>(context).ok().map(|bands| bands.band(like, None))
     }
 
     /// The path of a band, whose packets leave in the order of their arrival.

@@ -58,7 +58,7 @@ impl<P: 'static> Leaf<P> {
         let mut inside = context.child(name);
         inside.rate = most.map_or(context.rate, |most| most.min(context.rate));
         let qdisc = match spec {
-            Some(spec) => spec.build(&inside)?,
+            Some(spec) => spec.build_within(&inside)?,
             None if count <= FEW => Box::new(fifo::Config::default().build::<P>(&inside)?),
             None => Box::new(fifo::Config::default().growing()),
         };
