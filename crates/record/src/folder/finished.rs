@@ -50,5 +50,5 @@ pub(crate) fn read_summary(dir: &Dir, trial: &Path) -> Result<(Finished, String)
 
 /// Checks that the tables beside a summary match its digests.
 pub(crate) fn check_tables(dir: &Dir, trial: &Path, summary: &Finished) -> Result<(), Damage> {
-    summary.tables.iter().try_for_each(|(name, digest)| digest.check_in(dir, &trial.join(name)))
+    summary.tables.iter().try_for_each(|(name, digest)| digest.check_in(dir, trial.join(name)))
 }
