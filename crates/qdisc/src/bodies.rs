@@ -255,3 +255,36 @@ impl<P: 'static> Qdisc<P> for Bodies<P> {
         self.inner.classes(visit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A discipline around another one, which other disciplines may see through.
+    struct Around(Box<dyn Qdisc<()>>);
+
+    impl Qdisc<()> for Around {
+        fn enqueue(&mut self, pkt: Packet<()>, cx: &mut Cx<'_, ()>) {
+            self.0.enqueue(pkt, cx);
+        }
+        fn dequeue(&mut self, cx: &mut Cx<'_, ()>) -> Next<()> {
+            self.0.dequeue(cx)
+        }
+        fn backlog(&self) -> Backlog {
+            self.0.backlog()
+        }
+        fn reset(&mut self, cx: &mut Cx<'_, ()>) {
+            self.0.reset(cx);
+        }
+        fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+            self.0.as_any_mut()
+        }
+    }
+
+    #[test]
+    fn a_port_calls_bodies_directly_and_leaves_no_discipline_out() {
+        let bodies = || -> Box<dyn Qdisc<()>> { Box::new(Bodies::new(Box::new(Nowhere))) };
+        assert!(matches!(Queue::new(bodies()), Queue::Numbers(_)));
+        assert!(matches!(Queue::new(Box::new(Around(bodies()))), Queue::Other(_)));
+    }
+}

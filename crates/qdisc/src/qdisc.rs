@@ -157,6 +157,9 @@ impl<P, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
         (**self).as_any_mut()
     }
+    fn as_bodies(&mut self) -> Option<&mut dyn Any> {
+        (**self).as_bodies()
+    }
     fn plain(&self) -> Option<Limit> {
         (**self).plain()
     }
