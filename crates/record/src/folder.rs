@@ -75,7 +75,7 @@ pub(crate) use finished::{check_tables, read_summary};
 pub use lock::{LOCK, Lock};
 pub(crate) use manifest::FORMAT;
 pub use manifest::Manifest;
-pub use place::{Existing, RECORDED_BY};
+pub use place::{Existing, RECORDED_BY, refuse_links};
 pub use run_folder::RunFolder;
 
 /// Replaces a file, atomically: it has either the content that it had, or this one.

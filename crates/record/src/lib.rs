@@ -47,7 +47,7 @@ pub use chain::chain;
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
 pub use folder::{
     Commands, Conclusion, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
-    Recommendation, RunFolder, replace_in, write_whole,
+    Recommendation, RunFolder, refuse_links, replace_in, write_whole,
 };
 pub use opened::Opened;
 pub use seal::{Damage, Digest, open_line, open_sealed, seal, seal_line};

@@ -25,9 +25,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use giveway_files::{Dir, Kind};
+use giveway_files::Dir;
 use giveway_record::dataset::{self, Axis, Known, Measured, Part, Reason, Row};
-use giveway_record::{Damage, Digest, FolderError, Lock, open_sealed, replace_in, seal};
+use giveway_record::{Damage, Digest, FolderError, Lock, open_sealed, refuse_links, replace_in, seal};
 use giveway_runner::Frontend;
 use serde::{Deserialize, Serialize};
 
@@ -412,11 +412,7 @@ impl SweepFolder {
     fn inspect_in(open: &Dir, wanted: &Manifest) -> Result<Option<Manifest>, SweepError> {
         let dir = open.path();
         let refused = |message: String| Err(SweepError::Usage(message));
-        for name in [MANIFEST, TRIALS, FAILED, EARLIER] {
-            if matches!(open.kind(name), Ok(Some(Kind::Link))) {
-                return Err(FolderError::Link { path: dir.join(name) }.into());
-            }
-        }
+        refuse_links(open, &[MANIFEST, TRIALS, FAILED, EARLIER])?;
         let Some(found) = Manifest::read_in(open)? else {
             let entries = open.entries().map_err(|source| write_error(dir, source))?;
             let holds: Vec<String> = entries
@@ -707,7 +703,7 @@ impl SweepFolder {
         Ok(parts.map(|name| format!("{of}/{name}")).collect())
     }
 
-    /// The number behind those of the parts in the folder `of`.
+    /// The lowest number above the numbers of all parts in the folder `of`.
     fn free_number(&self, of: &str) -> Result<u64, SweepError> {
         let number = |name: &String| -> Option<u64> {
             let (_, file) = name.rsplit_once('/')?;

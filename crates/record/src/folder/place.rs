@@ -95,7 +95,7 @@ pub(super) fn look(dir: &Path, asked: Option<(&str, &str)>) -> Result<Found, Fol
 
 /// Inspects a folder.
 pub(super) fn look_in(dir: &Dir, asked: Option<(&str, &str)>) -> Result<Found, FolderError> {
-    refuse_links(dir)?;
+    refuse_links(dir, &[MANIFEST, LOCK, TRIALS])?;
     let manifest = dir.path().join(MANIFEST);
     let bytes = match dir.read(MANIFEST) {
         Ok(bytes) => bytes,
@@ -138,10 +138,13 @@ pub(super) fn look_in(dir: &Dir, asked: Option<(&str, &str)>) -> Result<Found, F
     }
 }
 
-/// Refuses a folder with links that would prevent every trial. Other links are found when they are used.
-fn refuse_links(dir: &Dir) -> Result<(), FolderError> {
+/// Refuses a folder in which one of these names is a link. Other links are found when they are used.
+///
+/// # Errors
+/// [`FolderError::Link`].
+pub fn refuse_links(dir: &Dir, names: &[&str]) -> Result<(), FolderError> {
     let is_link = |name: &&&str| matches!(dir.kind(name), Ok(Some(Kind::Link)));
-    match [MANIFEST, LOCK, TRIALS].iter().find(is_link) {
+    match names.iter().find(is_link) {
         Some(name) => Err(FolderError::Link { path: dir.path().join(name) }),
         None => Ok(()),
     }
