@@ -4,7 +4,7 @@ mod kind;
 mod plan;
 
 use self::plan::{COMPLETION_TIMES, DETAILED, GROUPS, SWITCH};
-use crate::metrics::{Unit, is_carried, named, short_label, size};
+use crate::metrics::{Unit, is_carried, named, short_label, size_class};
 use crate::table::{Estimate, Row};
 
 pub use self::kind::{Kind, RATE, TIME};
@@ -93,14 +93,9 @@ fn classes(rows: &[&Row]) -> Vec<(String, [String; 4])> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name.as_str()));
     let class = |name: &str| {
         let class = name.strip_prefix("fct_")?.strip_suffix("_p50_s")?;
-        let (word, edge) = class.split_at_checked(2)?;
-        let sign = match word {
-            "le" => "up to",
-            "gt" => "above",
-            _ => return None,
-        };
+        let title = size_class(class)?;
         let [p50, p95, p99] = ["p50", "p95", "p99"].map(|quantile| format!("fct_{class}_{quantile}_s"));
-        Some((format!("{sign} {}", size(edge)), [format!("flows_{class}_completed"), p50, p95, p99]))
+        Some((title, [format!("flows_{class}_completed"), p50, p95, p99]))
     };
     names.filter_map(class).collect()
 }

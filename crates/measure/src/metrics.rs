@@ -34,7 +34,7 @@ pub use self::definitions::{Better, Definition, Label, METRICS, Subject, Unit};
 pub use self::fairness::jain;
 pub use self::flows::responses;
 pub(crate) use self::groups::hurst;
-pub(crate) use self::named::size;
+pub(crate) use self::named::size_class;
 pub use self::named::{Named, better, label, named, short_label};
 pub(crate) use self::observed::Observed;
 pub use self::page::page;

@@ -124,15 +124,21 @@ fn word_of<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
 
 /// A word of a name for people: "in the class up to 30 kB" for `le30kB`, and a space for `_`.
 fn readable(word: &str) -> String {
-    match word.split_at_checked(2) {
-        Some(("le", edge)) => format!("in the class up to {}", size(edge)),
-        Some(("gt", edge)) => format!("above {}", size(edge)),
-        _ => word.replace('_', " "),
+    match size_class(word) {
+        Some(class) if word.starts_with("le") => format!("in the class {class}"),
+        Some(class) => class,
+        None => word.replace('_', " "),
     }
 }
 
-/// "30 kB" for "30kB".
-pub(crate) fn size(word: &str) -> String {
-    let digits = word.trim_end_matches(char::is_alphabetic);
-    format!("{digits} {}", &word[digits.len()..])
+/// A class of sizes for people: "up to 30 kB" for `le30kB`, and "above 3 MB" for `gt3MB`. `None` for other
+/// words.
+pub(crate) fn size_class(word: &str) -> Option<String> {
+    let (sign, edge) = match word.split_at_checked(2)? {
+        ("le", edge) => ("up to", edge),
+        ("gt", edge) => ("above", edge),
+        _ => return None,
+    };
+    let digits = edge.trim_end_matches(char::is_alphabetic);
+    Some(format!("{sign} {digits} {}", &edge[digits.len()..]))
 }
