@@ -129,10 +129,10 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// Renames a file as [`file`] would open it. `None` if there is no file at this path.
+    /// Renames a file as [`file()`] would open it. `None` if there is no file at this path.
     ///
     /// # Errors
-    /// As [`file`].
+    /// As [`file()`].
     pub fn rename(path: &Path, user: Option<Identity>) -> io::Result<Option<Aside>> {
         let Some(name) = path.file_name().filter(|_| !input::is_descriptor(path)) else { return Ok(None) };
         let rename = |dir: io::Result<Dir>, by| Aside::rename_in(dir?, name, by);
