@@ -170,7 +170,7 @@ pub fn write(dir: &Dir, name: &str, axes: &[Axis], rows: &[Row<Measured>]) -> Re
     put(dir, name, || finished(axes, rows))
 }
 
-/// Writes failed trials as a part, as [`write`].
+/// Writes failed trials as a part, as [`write()`].
 ///
 /// # Errors
 /// As there.
