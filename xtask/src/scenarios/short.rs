@@ -21,15 +21,16 @@ pub(super) fn run_all(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let pending = Mutex::new(names.iter());
     let (ran, failed) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
+    // A lock in the condition of a loop would last until the end of its body.
+    let next = || pending.lock().expect("no thread panics while it holds the lock").next();
     let work = || {
-        while let Some(name) = pending.lock().expect("no thread panics while it holds the lock").next() {
+        while let Some(name) = next() {
             let begun = Instant::now();
             let number = jobs.to_string();
             let divided: &[&str] = if jobs > 1 { &["--check-threads"] } else { &[] };
             let options = [&["--short", "--jobs", &number], divided].concat();
-            // With divisions the comparison is the test, and the folders of the first time are not written
-            // again.
-            let folder = (jobs == 1).then_some(&*folder.path);
+            // Writing a folder takes several times as long as a short run: the long form of the gate does it.
+            let folder = (jobs > 1).then_some(&*folder.path);
             match run(repository, command, &options, folder, name) {
                 Ok(result) => {
                     let fingerprint = result["fingerprint"].as_str().unwrap_or("missing").to_owned();
