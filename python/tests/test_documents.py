@@ -19,7 +19,7 @@ DOCUMENTS = [
     "docs/book/python.md",
     "docs/book/sweeps.md",
     "docs/book/evaluate.md",
-    "docs/book/judge.md",
+    pytest.param("docs/book/judge.md", marks=pytest.mark.long),
 ]
 
 

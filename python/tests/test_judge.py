@@ -99,6 +99,7 @@ def test_mistakes_are_reasons(tmp_path, body, code, said):
     assert judgement.data["rejected"]["cell"] == "rfc7928/tcp-same-window"
 
 
+@pytest.mark.long
 def test_a_clock_is_noticed(tmp_path):
     judgement = judged(tmp_path, enqueue("if cx.now > 5 and packet.offset > 100_000:\n    cx.drop(packet)\n    return"))
     assert judgement.code == "clock", judgement

@@ -66,8 +66,8 @@ fn interpreter(repository: &Repository) -> Done {
 /// The tests of the package, with the times of the slowest.
 const PYTEST: [&str; 6] = ["-P", "-m", "pytest", "--quiet", "--durations=8", "tests"];
 
-/// Runs the tests of the package with the module that the tests of the workspace have built. Those of
-/// clusters and long ones are left out.
+/// Runs the tests of the package, beside each other, with the module that the tests of the workspace have
+/// built. Those of clusters and long ones are left out.
 ///
 /// # Errors
 /// The check that failed.
@@ -76,7 +76,7 @@ pub fn check(repository: &Repository) -> Done {
     let python = program(&tests, "python");
     assemble(repository, &python)?;
     style(repository, &python)?;
-    let short = ["--ignore=tests/test_cluster.py", "-m", "not long"];
+    let short = ["--numprocesses=auto", "--ignore=tests/test_cluster.py", "-m", "not long"];
     in_package(repository, &python, &[&PYTEST[..], &short].concat())
 }
 
@@ -244,7 +244,8 @@ fn pip(repository: &Repository, environment: &Path, arguments: &[&str]) -> Done 
 /// Runs a program in the folder of the package.
 fn in_package(repository: &Repository, program: &str, arguments: &[&str]) -> Done {
     let mut command = repository.command(program);
-    command.args(arguments).current_dir(repository.root.join("python"));
+    // The processes of pytest do not get `-P`: they would import the sources, which have no compiled part.
+    command.args(arguments).current_dir(repository.root.join("python")).env("PYTHONSAFEPATH", "1");
     let status = command.status().map_err(|error| format!("{program}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{program} {}: {status}", arguments.join(" "))) }
 }

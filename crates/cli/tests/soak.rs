@@ -21,7 +21,7 @@
 //!
 //! ```sh
 //! GIVEWAY_SOAK_SECONDS=3600 GIVEWAY_SOAK_CLOCK=1 \
-//!     cargo test --release -p giveway-cli --test all -- soak:: --nocapture
+//!     cargo test --release -p giveway-cli --test all -- soak:: --ignored --nocapture
 //! ```
 
 use std::fmt::Write as _;
@@ -54,7 +54,8 @@ const QDISC: &str = "fq_codel limit 2000p target 1s interval 10s";
 const HONEST: Stream = Stream { port: 7000, bytes: 500, rate: Rate::mbit(1) };
 
 #[test]
-fn it_survives_all_attacks_together() {
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_all_attacks_together_are_survived() {
     let Some(bed) = Bed::build("o") else { return };
     let dir = tempfile::tempdir().expect("there is room for a folder");
     let disk = Disk::small(&dir.path().join("small"));

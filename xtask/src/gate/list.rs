@@ -106,7 +106,18 @@ pub const CHECKS: &[Check] = &[
     after_changes(
         "tests, long form",
         &["cli", "judge"],
-        &["crates/cli/tests", "crates/judge/tests", "crates/sim/tests"],
+        &[
+            "crates/cli/tests",
+            "crates/judge/tests",
+            "crates/live/tests",
+            "crates/sim/tests",
+            // The commands of these pages are run, on these files.
+            "README.md",
+            "docs/book",
+            "examples",
+            "papers",
+            "scenarios",
+        ],
         Needs::Nothing,
         Work::Here(test_programs::long),
     ),
