@@ -241,3 +241,46 @@ fn a_run_of_root_creates_and_changes_nothing_elsewhere() {
     };
     attack(machine.path(), &[&run, &sweep]);
 }
+
+#[test]
+fn a_test_bed_of_root_creates_and_changes_nothing_elsewhere() {
+    if let Err(error) = giveway_testbed::ready() {
+        println!("skipped: {error}");
+        return;
+    }
+    let machine = machine();
+    let scenario = machine.path().join("testbed.toml");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/testbed/quickstart.toml");
+    fs::copy(shipped, &scenario).unwrap();
+    let testbed = |out: &Path| {
+        let mut testbed = Command::new(GIVEWAY);
+        testbed.arg("testbed").arg(&scenario).args(["--seeds", "1", "--attempts", "1", "--force", "--quiet"]);
+        for setting in ["duration=500ms", "warmup=0s", "disciplines=[\"codel\"]"] {
+            testbed.args(["--set", setting]);
+        }
+        testbed.arg("--out").arg(out.join("run")).arg("--trace").arg(out.join("a.trace"));
+        testbed
+    };
+    attack(machine.path(), &[&testbed]);
+}
+
+#[test]
+fn an_object_of_root_is_created_nowhere_else() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can do harm");
+        return;
+    }
+    let machine = machine();
+    let compiled = machine.path().join("efd.o");
+    let build = |to: &Path| {
+        let mut build = Command::new(GIVEWAY);
+        build.args(["kernel", "build", "efd", "--force", "--out"]).arg(to);
+        build
+    };
+    let tried = build(&compiled).output().expect("the program runs");
+    if !tried.status.success() {
+        println!("skipped: {}", String::from_utf8_lossy(&tried.stderr));
+        return;
+    }
+    attack(machine.path(), &[&|out: &Path| build(&out.join("x.pcapng"))]);
+}

@@ -258,6 +258,31 @@ fn take_overs_at_the_same_time_leave_one_control_socket_and_foreign_files() {
 }
 
 #[test]
+fn a_process_that_is_killed_while_it_begins_leaves_no_socket() {
+    let Some(bed) = Bed::build("s") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("s");
+    let settings = ["--rate", "8mbit", "--control", socket.to_str().unwrap()];
+    let first = Member::start(&bed, dir.path(), &settings);
+    until("the first is ready", || first.is_ready());
+    let take_over = [&settings[..], &["--take-over", socket.to_str().unwrap()]].concat();
+    let sockets = || {
+        let files = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name());
+        files.filter(|name| name.to_string_lossy().starts_with('s')).count()
+    };
+    // Each is killed as soon as its socket exists, which is when its cleanup begins.
+    for _ in 0..30 {
+        let mut next = Member::start(&bed, dir.path(), &take_over);
+        while sockets() == 1 && !next.has_ended() {
+            std::thread::yield_now();
+        }
+        next.child.kill().unwrap();
+        until("its socket is removed", || sockets() == 1);
+    }
+    assert_eq!(process_at(&socket).ok().flatten(), Some(first.child.id()));
+}
+
+#[test]
 fn an_endless_answer_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("s");

@@ -69,30 +69,35 @@ impl Changed {
         Changed::parse(&fs::read_to_string(place(number).ok()?).ok()?).ok()
     }
 
-    /// Writes the state file with a temporary name that no file has. Returns this name and the final one,
-    /// which the caller gives it: so no other process reads half a file.
+    /// The names of the state file: a temporary one that no file has, and the final one, which the caller gives
+    /// it. So no other process reads half a file.
     ///
     /// # Errors
     /// The error of the system, with the path.
-    pub fn remember(&self) -> Result<(PathBuf, PathBuf), ControlError> {
-        let file_error =
-            |path: &Path, error: io::Error| ControlError::File { path: path.to_owned(), cause: error.into() };
+    pub fn names(&self) -> Result<(PathBuf, PathBuf), ControlError> {
         let path = place(self.number).map_err(|error| file_error(Path::new("/proc/self/ns/net"), error))?;
-        let system_error = |error| file_error(&path, error);
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(system_error)?;
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))
+            .map_err(|error| file_error(&path, error))?;
         // No other process has this number, and a name of a process that was killed is not used again.
-        for attempt in 0_u32.. {
-            let partial = path.with_extension(format!("{}-{attempt}.partial", std::process::id()));
-            match fs::OpenOptions::new().write(true).create_new(true).open(&partial) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                opened => {
-                    let written = opened.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
-                    return written.map(|()| (partial, path.clone())).map_err(system_error);
-                }
-            }
-        }
-        Err(system_error(io::ErrorKind::AlreadyExists.into()))
+        let partial = |attempt| path.with_extension(format!("{}-{attempt}.partial", std::process::id()));
+        let free = (0_u32..).map(partial).find(|partial| fs::symlink_metadata(partial).is_err());
+        let free = free.ok_or_else(|| file_error(&path, io::ErrorKind::AlreadyExists.into()))?;
+        Ok((free, path))
     }
+
+    /// Writes the state file with its temporary name.
+    ///
+    /// # Errors
+    /// The error of the system, with the path.
+    pub fn write(&self, temporary: &Path) -> Result<(), ControlError> {
+        let opened = fs::OpenOptions::new().write(true).create_new(true).open(temporary);
+        let written = opened.and_then(|mut file| file.write_all(self.to_text().as_bytes()));
+        written.map_err(|error| file_error(temporary, error))
+    }
+}
+
+fn file_error(path: &Path, error: io::Error) -> ControlError {
+    ControlError::File { path: path.to_owned(), cause: error.into() }
 }
 
 /// Undoes the changes that an earlier bridge left on this interface, whose lock the caller has. Returns a

@@ -2,9 +2,10 @@
 //!
 //! The threads of a bridge drop the privileges for this work: to change interfaces, and to remove files from
 //! folders of other users. A process is therefore forked before, which waits until the bridge has ended and
-//! then does the work. Its only input is the end of a pipe, which the kernel closes with the bridge.
+//! then does the work. Its only input is a pipe: what the bridge tells it at the start, and the end of the
+//! pipe, which the kernel closes with the bridge.
 
-use std::io::{self, PipeReader, PipeWriter, Read};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 
 use nix::sys::signal::{SigHandler, Signal, signal};
@@ -23,12 +24,13 @@ pub struct Cleanup {
 
 impl Cleanup {
     /// Starts the process. It closes its copies of the descriptors `closed`, so that it does not keep them
-    /// open for this process. `work` runs at the end; it may only change interfaces and remove files.
+    /// open for this process. `work` runs at the end, with the bytes of [`Cleanup::tell`]; it may only change
+    /// interfaces and remove files.
     ///
     /// # Errors
     /// The error of the system; `Other` if the process has other threads: their locks would stay locked in
     /// the copy.
-    pub fn start(closed: &[RawFd], work: impl FnOnce()) -> io::Result<Cleanup> {
+    pub fn start(closed: &[RawFd], work: impl FnOnce(&[u8])) -> io::Result<Cleanup> {
         if std::fs::read_dir("/proc/self/task")?.count() != 1 {
             return Err(io::Error::other("the process has several threads already"));
         }
@@ -51,6 +53,16 @@ impl Cleanup {
     }
 }
 
+impl Cleanup {
+    /// Gives the work bytes that were not known when the process started: fewer than a pipe takes at once.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn tell(&self, bytes: &[u8]) -> io::Result<()> {
+        self.pipe.as_ref().map_or(Ok(()), |mut pipe| pipe.write_all(bytes))
+    }
+}
+
 impl Drop for Cleanup {
     fn drop(&mut self) {
         drop(self.pipe.take());
@@ -59,7 +71,7 @@ impl Drop for Cleanup {
     }
 }
 
-fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce()) {
+fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce(&[u8])) {
     // A terminal sends Ctrl-C to all its processes, and a service manager sends SIGTERM to all processes of a
     // service. This process must outlive the bridge.
     for end in
@@ -79,14 +91,10 @@ fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce()) {
     }
     // A privilege that cannot be dropped is not used either.
     let _ = privilege::settle_for_cleanup();
-    let mut byte = [0];
-    loop {
-        match pipe.read(&mut byte) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            _ => break,
-        }
-    }
-    work();
+    let mut told = Vec::new();
+    // It reads until the bridge has ended, and again after a signal.
+    let _ = pipe.read_to_end(&mut told);
+    work(&told);
 }
 
 #[cfg(test)]
@@ -96,6 +104,6 @@ mod tests {
     /// The test harness runs each test in a thread, so the process has several.
     #[test]
     fn a_process_with_several_threads_is_not_copied() {
-        assert!(Cleanup::start(&[], || ()).is_err());
+        assert!(Cleanup::start(&[], |_| ()).is_err());
     }
 }

@@ -67,6 +67,9 @@ impl Place {
     }
 }
 
+/// Length of the bytes that name a file.
+pub const IDENTITY: usize = 16;
+
 /// A file of this process.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -89,10 +92,37 @@ pub enum Owner {
 }
 
 impl Claim {
-    /// The file `temporary`, which exists, and its final place, in the same file system.
-    pub fn pending(temporary: Place, place: Place, path: PathBuf) -> Claim {
-        let identity = temporary.identity();
-        Claim { temporary, place, path, identity }
+    /// A file that will be created as `temporary`, and its final place, in the same file system. If these are
+    /// not equal, no other process creates a file with the temporary name.
+    pub fn planned(temporary: Place, place: Place, path: PathBuf) -> Claim {
+        Claim { temporary, place, path, identity: None }
+    }
+
+    /// Remembers the file that was created with the temporary name.
+    pub fn created(&mut self) {
+        self.identity = self.temporary.identity();
+    }
+
+    /// The file, for [`Claim::learn`] in another process.
+    pub fn identity(&self) -> [u8; IDENTITY] {
+        let (device, inode) = self.identity.unwrap_or_default();
+        let mut bytes = [0; IDENTITY];
+        bytes[..8].copy_from_slice(&device.to_le_bytes());
+        bytes[8..].copy_from_slice(&inode.to_le_bytes());
+        bytes
+    }
+
+    /// Remembers the file that [`Claim::identity`] of another process names. That process may have been killed
+    /// before: then nothing comes, or zeros, since no file has the number 0.
+    pub fn learn(&mut self, identity: Option<[u8; IDENTITY]>) {
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let halves = identity.map(|bytes| (number(&bytes[..8]), number(&bytes[8..])));
+        self.identity = halves.filter(|(_, inode)| *inode != 0);
+    }
+
+    /// The name with which the file is created.
+    pub fn temporary(&self) -> &Place {
+        &self.temporary
     }
 
     /// The final name, for messages.
@@ -128,6 +158,13 @@ impl Claim {
     /// # Errors
     /// The error of the system.
     pub fn remove(&self) -> io::Result<()> {
+        // Its process was killed before anybody knew the file.
+        if self.identity.is_none() && self.temporary.name != self.place.name {
+            return match self.temporary.remove() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            };
+        }
         match self.owner() {
             Owner::This if self.place.status().is_some() => self.place.remove(),
             Owner::Unclaimed => self.temporary.remove(),
@@ -148,7 +185,10 @@ mod tests {
         let [first, second, path] = ["first", "second", "path"].map(|name| dir.path().join(name));
         let make = |temporary: &Path| {
             fs::write(temporary, "").unwrap();
-            Claim::pending(Place::of(temporary).unwrap(), Place::of(&path).unwrap(), path.clone())
+            let [from, to] = [temporary, &path].map(|path| Place::of(path).unwrap());
+            let mut claim = Claim::planned(from, to, path.clone());
+            claim.created();
+            claim
         };
         let earlier = make(&first);
         earlier.claim().unwrap();
@@ -165,6 +205,30 @@ mod tests {
         let given_up = make(&second);
         given_up.remove().unwrap();
         assert!(!second.exists());
+    }
+
+    #[test]
+    fn a_file_is_removed_although_its_process_was_killed_before_it_told_about_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let [temporary, path] = ["temporary", "path"].map(|name| dir.path().join(name));
+        let place = |path: &Path| Place::of(path).unwrap();
+        let planned = || Claim::planned(place(&temporary), place(&path), path.clone());
+        let [mut bridge, mut cleanup] = [planned(), planned()];
+        fs::write(&path, "of another process").unwrap();
+        cleanup.remove().unwrap();
+        for told in [None, Some(bridge.identity())] {
+            fs::write(&temporary, "").unwrap();
+            cleanup.learn(told);
+            cleanup.remove().unwrap();
+            assert!(!temporary.exists() && path.exists());
+        }
+        fs::write(&temporary, "").unwrap();
+        bridge.created();
+        bridge.claim().unwrap();
+        cleanup.learn(Some(bridge.identity()));
+        assert_eq!(cleanup.owner(), Owner::This);
+        cleanup.remove().unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

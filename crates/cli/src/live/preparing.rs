@@ -17,7 +17,7 @@ use nix::net::if_::if_nametoindex;
 use nix::unistd::{Uid, User, geteuid};
 
 use super::args::Args;
-use super::claim::{Claim, Owner, Place};
+use super::claim::{Claim, IDENTITY, Owner, Place};
 use super::error::BridgeError;
 use super::interfaces::{Forwarder, Interfaces};
 use super::messages::remark;
@@ -161,6 +161,34 @@ struct Change {
     state: Option<Claim>,
 }
 
+impl Change {
+    /// Writes the file that lists the changes.
+    fn remember(&mut self, args: &Args, takes_over: bool) -> Result<(), BridgeError> {
+        let Some(state) = &mut self.state else { return Ok(()) };
+        match self.changed.write(&state.temporary().path()) {
+            Ok(()) => state.created(),
+            Err(error) => self.state = not_recorded(args, &self.changed.interface, takes_over, error)?,
+        }
+        Ok(())
+    }
+}
+
+/// Reports that the changes of an interface cannot be recorded.
+fn not_recorded(
+    args: &Args,
+    interface: &str,
+    takes_over: bool,
+    error: ControlError,
+) -> Result<Option<Claim>, BridgeError> {
+    // Without the file, both processes would restore the interface.
+    if takes_over {
+        return Err(error.into());
+    }
+    let text = "if giveway is killed, changes of";
+    remark(args, &format!("{text} {interface} may stay, because they cannot be recorded: {error}"));
+    Ok(None)
+}
+
 /// Acquires the resources.
 fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
     let interfaces = Interfaces::of(args);
@@ -175,21 +203,29 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
     }
     let detour = interfaces.detour(forwarder)?;
     let merging = interfaces.merging(forwarder);
-    let changes = changes(args, &real, merging, detour.is_some(), predecessor.is_some())?;
-    // Right before the cleanup process, which removes it: nobody does if this process is killed in between.
-    let listening = listen(args, predecessor.as_ref());
-    let (listener, socket) =
-        listening.inspect_err(|_| states(&changes).for_each(|state| drop(state.remove())))?.unzip();
-    let own_socket = socket.clone();
+    let mut changes = changes(args, &real, merging, detour.is_some(), predecessor.is_some())?;
+    let mut socket = plan_socket(args, predecessor.as_ref())?;
     let cleanup = if socket.is_none() && changes.is_empty() {
         None
     } else {
-        let work = (socket, changes.clone());
+        let work = (socket.clone(), changes.clone());
         // The locks of a bridge stay with its cleanup, so that no other one starts before. Those of a
         // take-over must end before this process does.
         let next = predecessor.as_ref().map(Predecessor::next_descriptors).unwrap_or_default();
-        Some(Cleanup::start(&next, move || clean_up(work)).map_err(BridgeError::Cleanup)?)
+        Some(Cleanup::start(&next, move |told| clean_up(work, told)).map_err(BridgeError::Cleanup)?)
     };
+    // The cleanup process has begun, and removes these files even if this process is killed here.
+    let listener = socket.as_mut().map(socket::listen).transpose()?;
+    for change in &mut changes {
+        change.remember(args, predecessor.is_some())?;
+    }
+    if let Some(cleanup) = &cleanup {
+        let files = socket.iter().map(Claim::identity);
+        let states =
+            changes.iter().map(|change| change.state.as_ref().map_or([0; IDENTITY], Claim::identity));
+        let told: Vec<u8> = files.chain(states).flatten().collect();
+        cleanup.tell(&told).map_err(BridgeError::Cleanup)?;
+    }
     // Before the changes, so that the cleanup process undoes them even if one fails.
     if predecessor.is_none() {
         claim(states(&changes));
@@ -212,19 +248,16 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
             Err(error) => show::error(&error),
         }
     }
-    Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket: own_socket, changes })
+    Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket, changes })
 }
 
-/// Opens the control socket: beside that of the predecessor if it has this name.
-fn listen(
-    args: &Args,
-    predecessor: Option<&Predecessor>,
-) -> Result<Option<(UnixListener, Claim)>, BridgeError> {
+/// The place of the control socket: beside that of the predecessor if it has this name.
+fn plan_socket(args: &Args, predecessor: Option<&Predecessor>) -> Result<Option<Claim>, BridgeError> {
     let Some(path) = &args.control else { return Ok(None) };
     Ok(Some(if predecessor.is_some_and(|predecessor| predecessor.listens_at(path)) {
-        socket::listen_beside(path)?
+        socket::plan_beside(path)?
     } else {
-        socket::listen(path)?
+        socket::plan(path)?
     }))
 }
 
@@ -258,37 +291,29 @@ fn changes(
             continue;
         }
         let changed = Changed { interface: name.to_owned(), number, features, detour };
-        let remembered = changed.remember().and_then(|(temporary, path)| {
-            let place = |path: &Path| Place::of(path).map_err(ControlError::unavailable);
-            Ok(Claim::pending(place(&temporary)?, place(&path)?, path))
-        });
-        let state = match remembered {
-            Ok(state) => Some(state),
-            // Without the file, both processes would restore the interface.
-            Err(error) if takes_over => return Err(error.into()),
-            Err(error) => {
-                remark(
-                    args,
-                    &format!(
-                        "if giveway is killed, changes of {name} may stay, because they cannot be recorded: {error}"
-                    ),
-                );
-                None
-            }
-        };
+        let place = |path: &Path| Place::of(path).map_err(ControlError::unavailable);
+        let names = changed.names();
+        let planned = names.and_then(|(from, to)| Ok(Claim::planned(place(&from)?, place(&to)?, to)));
+        let state =
+            planned.map_or_else(|error| not_recorded(args, name, takes_over, error), |it| Ok(Some(it)))?;
         changes.push(Change { changed, own, state });
     }
     Ok(changes)
 }
 
 /// The work of the cleanup process, after the bridge has ended. A process that has taken over does it later.
-fn clean_up((socket, changes): (Option<Claim>, Vec<Change>)) {
-    if let Some(socket) = socket
-        && let Err(error) = socket.remove()
-    {
-        show::message(&format!("--control {}: the socket stays: {error}", socket.path().display()));
+/// `told` has the identities of the socket and of the files with changes.
+fn clean_up((socket, changes): (Option<Claim>, Vec<Change>), told: &[u8]) {
+    let mut identities = told.as_chunks().0.iter().copied();
+    if let Some(mut socket) = socket {
+        socket.learn(identities.next());
+        if let Err(error) = socket.remove() {
+            show::message(&format!("--control {}: the socket stays: {error}", socket.path().display()));
+        }
     }
-    for Change { changed: Changed { interface, number, features, detour }, own, state } in changes {
+    for Change { changed: Changed { interface, number, features, detour }, own, mut state } in changes {
+        let identity = identities.next();
+        state.iter_mut().for_each(|state| state.learn(identity));
         let owner = state.as_ref().map_or(Owner::This, Claim::owner);
         let features = match owner {
             Owner::This => features,

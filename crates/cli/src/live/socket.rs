@@ -55,12 +55,11 @@ Examples:
 /// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a listening socket that only its owner may use. The socket of a dead process is removed, with a
-/// message.
+/// The place of a new socket. The socket of a dead process is removed, with a message.
 ///
 /// # Errors
 /// If the file exists and is not a socket, if another process listens on it, or if the system refuses it.
-pub fn listen(path: &Path) -> Result<(UnixListener, Claim), BridgeError> {
+pub fn plan(path: &Path) -> Result<Claim, BridgeError> {
     let system_error = BridgeError::path("--control", path);
     let place = Place::of(path).map_err(&system_error)?;
     if let Some(existing) = place.status() {
@@ -82,32 +81,35 @@ pub fn listen(path: &Path) -> Result<(UnixListener, Claim), BridgeError> {
             path.display()
         ));
     }
-    let listener = bind(&place).map_err(&system_error)?;
-    Ok((listener, Claim::pending(place.clone(), place, path.to_owned())))
+    Ok(Claim::planned(place.clone(), place, path.to_owned()))
 }
 
-/// Opens a listening socket in the folder of `path`, where a running bridge listens, with a name that no file
+/// The place of a new socket in the folder of `path`, where a running bridge listens, with a name that no file
 /// has. It gets the name `path` later.
 ///
 /// # Errors
-/// If the system refuses it.
-pub fn listen_beside(path: &Path) -> Result<(UnixListener, Claim), BridgeError> {
-    let system_error = BridgeError::path("--control", path);
-    let place = Place::of(path).map_err(&system_error)?;
-    let mut attempt = 0_u32;
-    loop {
+/// If the folder cannot be opened.
+pub fn plan_beside(path: &Path) -> Result<Claim, BridgeError> {
+    let place = Place::of(path).map_err(BridgeError::path("--control", path))?;
+    let names = (0_u32..).map(|attempt| {
         let mut name = place.name().to_owned();
         name.push(format!(".next-{}-{attempt}", std::process::id()));
-        let temporary = place.beside(&name);
-        match bind(&temporary) {
-            // It may be from a process that was killed while it took over.
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => attempt += 1,
-            bound => {
-                let listener = bound.map_err(&system_error)?;
-                return Ok((listener, Claim::pending(temporary, place, path.to_owned())));
-            }
-        }
-    }
+        place.beside(&name)
+    });
+    let free = names.into_iter().find(|name| name.status().is_none());
+    let temporary =
+        free.ok_or(io::ErrorKind::AlreadyExists.into()).map_err(BridgeError::path("--control", path))?;
+    Ok(Claim::planned(temporary, place, path.to_owned()))
+}
+
+/// Opens the listening socket of a plan. Only its owner may use it.
+///
+/// # Errors
+/// If the system refuses it.
+pub fn listen(claim: &mut Claim) -> Result<UnixListener, BridgeError> {
+    let listener = bind(claim.temporary()).map_err(BridgeError::path("--control", claim.path()))?;
+    claim.created();
+    Ok(listener)
 }
 
 /// Opens a listening socket with mode 0600.
@@ -166,12 +168,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
-        let (listener, earlier) = listen(&path).unwrap();
+        let mut earlier = plan(&path).unwrap();
+        let listener = listen(&mut earlier).unwrap();
         assert_eq!(mode(&path), 0o600);
-        assert!(listen(&path).is_err(), "a process listens");
+        assert!(plan(&path).is_err(), "a process listens");
         let foreign = dir.path().join("s.next");
         std::fs::write(&foreign, "foreign").unwrap();
-        let next = [listen_beside(&path).unwrap(), listen_beside(&path).unwrap()];
+        let next = [(); 2].map(|()| {
+            let mut claim = plan_beside(&path).unwrap();
+            (listen(&mut claim).unwrap(), claim)
+        });
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "each has a name");
         for (_, claim) in &next {
             claim.claim().unwrap();
@@ -180,10 +186,10 @@ mod tests {
         earlier.remove().unwrap();
         assert!(path.exists(), "it belongs to another process");
         drop((listener, next));
-        drop(listen(&path).unwrap());
+        drop(listen(&mut plan(&path).unwrap()).unwrap());
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&foreign, &link).unwrap();
-        assert!(listen(&link).unwrap_err().to_string().contains("not a socket"));
+        assert!(plan(&link).unwrap_err().to_string().contains("not a socket"));
         assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "foreign");
     }
 }
