@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use giveway_fuzzing::{TARGETS, kept, smoke};
+use giveway_fuzzing::{TARGETS, kept, smoke, targets};
+
+#[path = "../../reserve/tests/support/bytes.rs"]
+mod bytes;
 
 #[test]
 fn every_stored_input_passes() {
@@ -63,4 +66,36 @@ fn the_smoke_test_finds_a_planted_error() {
 /// Panics if one of two particular bits of the seed is flipped.
 fn planted(input: &[u8]) {
     assert!(!input.starts_with(b"GAVE") && !input.starts_with(b"GIVD"), "a find");
+}
+
+#[test]
+fn inputs_are_the_same_in_every_run() {
+    let target = &TARGETS[0];
+    let kept = [kept::Input { name: "a".to_owned(), bytes: b"some bytes that are mutated".to_vec() }];
+    let all = || {
+        let mut all = Vec::new();
+        smoke::inputs(target, &kept, 500, |input| all.push(input.to_vec()));
+        all
+    };
+    let first = all();
+    assert_eq!(first, all());
+    assert_eq!(first.len(), 502);
+    let different = first.iter().filter(|input| **input != kept[0].bytes).count();
+    assert!(different > 450, "{different} inputs are mutated");
+}
+
+/// Seeds with an obsolete format would be rejected, and nothing after the parser would be tested.
+#[test]
+fn seeds_are_accepted() {
+    for seed in targets::reserve::seeds() {
+        assert_eq!(bytes::messages(&seed), 2);
+    }
+}
+
+#[test]
+fn words_of_a_dictionary_are_parsed_as_by_libfuzzer() {
+    assert_eq!(kept::word(r#""rate""#), Some(b"rate".to_vec()));
+    assert_eq!(kept::word(r#"quote="a\"b\\c\x0a""#), Some(b"a\"b\\c\n".to_vec()));
+    assert_eq!(kept::word("rate"), None);
+    assert_eq!(kept::word(r#""\n""#), None);
 }

@@ -64,12 +64,12 @@ impl Part {
 
 impl Origin {
     /// The origin of a file without flags.
-    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Origin {
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Origin {
         Origin { parts: vec![Part::new(name.into(), false, 0, text.into())] }
     }
 
     /// Adds the text of a flag, and returns the byte of the origin at which it begins.
-    pub(crate) fn push(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+    pub fn push(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         let last = self.parts.last().expect("an origin begins with a file");
         let start = last.start + last.text.len() + 1;
         self.parts.push(Part::new(name.into(), true, start, text.into()));
