@@ -112,8 +112,8 @@ struct Gate<'a> {
     steps: Steps,
     /// Checks that were not run although their inputs have changed.
     open: Vec<&'static str>,
-    /// Checks that run in the background, with the digests of their inputs.
-    beside: Vec<(&'static str, String, Result<Beside, String>)>,
+    /// Checks that run in the background, with the digests of their inputs; `None` in the short form.
+    beside: Vec<(&'static str, Option<String>, Result<Beside, String>)>,
 }
 
 impl Gate<'_> {
@@ -137,7 +137,7 @@ impl Gate<'_> {
         let chosen = |check: &&Check| options.only.is_empty() || options.only.contains(&check.name);
         for check in CHECKS.iter().filter(chosen) {
             match &check.inputs {
-                None => drop(self.take(check)),
+                None => drop(self.take(check, None)),
                 Some(inputs) => match self.tree.digest(self.repository, inputs) {
                     Ok(digest) => self.take_after_changes(check, digest),
                     Err(why) => drop(self.steps.step(check.name, || Ended::Failed(why))),
@@ -145,7 +145,8 @@ impl Gate<'_> {
             }
         }
         for (name, digest, started) in std::mem::take(&mut self.beside) {
-            if self.steps.step(name, || started.and_then(Beside::wait).into()) {
+            let passed = self.steps.step(name, || started.and_then(Beside::wait).into());
+            if let Some(digest) = digest.filter(|_| passed) {
                 self.passed(name, &digest);
             }
         }
@@ -170,29 +171,32 @@ impl Gate<'_> {
             self.open.push(check.name);
             return self.steps.skip(check.name, "its inputs have changed: cargo xtask test --all runs it");
         }
-        if let Work::Beside(chore, arguments) = check.work {
-            return match check.needs.prepare(self.repository, self.in_ci) {
-                Ok(()) => {
-                    self.beside.push((check.name, digest, Beside::start(self.repository, chore, arguments)));
-                }
-                Err(ended) => drop(self.steps.step(check.name, || ended)),
-            };
-        }
-        if self.take(check) {
+        if self.take(check, Some(&digest)) {
             self.passed(check.name, &digest);
         }
     }
 
-    /// Runs a check. Returns true if it passed.
-    fn take(&mut self, check: &Check) -> bool {
-        let Work::Here(work) = check.work else { return false };
+    /// Runs a check, or begins one that runs in the background. Returns true if it passed.
+    fn take(&mut self, check: &'static Check, digest: Option<&str>) -> bool {
         // A clean machine needs the preparation, so its time counts.
         let repository = self.repository;
         let (needs, in_ci) = (check.needs, self.in_ci);
-        self.steps.step(check.name, || match needs.prepare(repository, in_ci) {
-            Ok(()) => work(repository).into(),
-            Err(ended) => ended,
-        })
+        match check.work {
+            Work::Here(work) => self.steps.step(check.name, || match needs.prepare(repository, in_ci) {
+                Ok(()) => work(repository).into(),
+                Err(ended) => ended,
+            }),
+            Work::Beside(chore, arguments) => {
+                match needs.prepare(repository, in_ci) {
+                    Ok(()) => {
+                        let started = Beside::start(repository, chore, arguments);
+                        self.beside.push((check.name, digest.map(str::to_owned), started));
+                    }
+                    Err(ended) => drop(self.steps.step(check.name, || ended)),
+                }
+                false
+            }
+        }
     }
 
     fn passed(&mut self, name: &str, digest: &str) {

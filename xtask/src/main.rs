@@ -19,6 +19,7 @@ mod instructions;
 mod kernel;
 mod library;
 mod licences;
+mod lints;
 mod new;
 mod papers;
 mod pictures;
@@ -54,6 +55,7 @@ cargo xtask CHORE
   checks           prints the table of all checks, with what each depends on
   fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
   prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines
+  lint             runs clippy on all crates, tests and benchmarks, with low priority
   docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
   book             builds the book as a site that needs no network, in target/book, and checks its links and its search; --links
                    checks the links only, without building mdBook
@@ -135,6 +137,7 @@ fn main() -> ExitCode {
         ["fmt"] => format::write(&repository),
         ["fmt", "--check"] => format::check(&repository),
         ["prose", paths @ ..] => prose::check(&repository, paths),
+        ["lint"] => lints::check(&repository),
         ["docs"] => repository.docs(&[]),
         ["docs", "--check"] => repository.docs(&["--check"]),
         ["book"] => book::build(&repository),

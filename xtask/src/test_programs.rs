@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use serde_json::Value;
@@ -17,7 +17,8 @@ use crate::repository::{BUILD_TESTS, Done, Repository, cargo};
 const WAITING: [&str; 3] = ["giveway-cli", "giveway-live", "giveway-testbed"];
 
 /// A program with tests.
-struct Program {
+#[derive(Clone)]
+pub struct Program {
     path: String,
     /// The folder of its package, which is its working folder.
     folder: PathBuf,
@@ -43,9 +44,7 @@ pub fn long(repository: &Repository) -> Done {
 
 /// Runs the test programs with these arguments.
 fn run_with(repository: &Repository, arguments: &[&str]) -> Done {
-    let begun = Instant::now();
     let mut programs = build(repository)?;
-    println!("built {} test programs in {:.1} s", programs.len(), begun.elapsed().as_secs_f64());
     let rank = |program: &Program| {
         let package = program.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         WAITING.iter().position(|waiting| *waiting == format!("giveway-{package}"))
@@ -113,8 +112,15 @@ fn one(repository: &Repository, program: &Program, threads: usize, arguments: &[
     ))
 }
 
-/// Builds all tests.
-fn build(repository: &Repository) -> Result<Vec<Program>, String> {
+/// Builds all tests. A second call of this process returns what the first has built.
+///
+/// # Errors
+/// If a test does not compile.
+pub fn build(repository: &Repository) -> Result<Vec<Program>, String> {
+    static BUILT: OnceLock<Vec<Program>> = OnceLock::new();
+    if let Some(built) = BUILT.get() {
+        return Ok(built.clone());
+    }
     let arguments = [&BUILD_TESTS[..], &["--message-format=json-render-diagnostics"]].concat();
     let messages = repository.output(&cargo(), &arguments)?;
     let mut programs = Vec::new();
@@ -132,7 +138,7 @@ fn build(repository: &Repository) -> Result<Vec<Program>, String> {
             programs.push(Program { path: path.to_owned(), folder, source: PathBuf::from(source) });
         }
     }
-    Ok(programs)
+    Ok(BUILT.get_or_init(|| programs).clone())
 }
 
 /// Builds all tests. Returns the test programs that use a crate, each with its working folder. A program uses
