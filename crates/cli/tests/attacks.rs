@@ -20,6 +20,8 @@ use crate::running::GIVEWAY;
 const USER: u32 = 12_345;
 /// The variable with the folder of the attacker.
 const FOLDER: &str = "GIVEWAY_ATTACKED_FOLDER";
+/// The variable with the unit of the attacker's pauses, in milliseconds.
+const PAUSE: &str = "GIVEWAY_ATTACK_PAUSE";
 /// The names that the program has to create in the attacker's folder.
 const NAMES: [&str; 7] = ["record", "a.pcapng", "a.trace", "ready", "run", "x.pcapng", ".x.pcapng.tmp"];
 /// The places to which the attacker's links lead. The last one does not exist.
@@ -42,6 +44,9 @@ kind = "bulk"
 from = "home"
 to = "isp"
 "#;
+
+/// Unit of pauses for commands that take a tenth of a second.
+const SHORT: Duration = Duration::from_millis(100);
 
 /// Owner, group, rights and content of each file and folder below a folder, except below `but`.
 fn state(dir: &Path, but: &Path) -> BTreeMap<PathBuf, (u32, u32, u32, Vec<u8>)> {
@@ -92,14 +97,15 @@ fn machine() -> tempfile::TempDir {
     machine
 }
 
-/// Starts the attacker: this program, as its user.
-fn attacker(machine: &Path) -> Option<Child> {
+/// Starts the attacker: this program, as its user, with pauses of up to five units.
+fn attacker(machine: &Path, pause: Duration) -> Option<Child> {
     let program = machine.join("attacker");
     // The user may not be able to search the folders of the build.
     fs::copy(std::env::current_exe().expect("this program has a file"), &program).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid=12345", "--regid=12345", "--clear-groups"]).arg(program);
     command.args(["--exact", "attacks::as_the_attacker", "--ignored"]).env(FOLDER, machine.join("home"));
+    command.env(PAUSE, pause.as_millis().to_string());
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
 }
 
@@ -110,15 +116,17 @@ fn as_the_attacker() {
     let Some(home) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let (out, away, lures) = (home.join("out"), home.join("away"), home.join("lures"));
     let theirs = home.parent().expect("it is in a machine").join("theirs");
+    let pause = std::env::var(PAUSE).ok().and_then(|text| text.parse().ok()).unwrap_or(100);
+    let turns = (pause * pause) as usize / 5;
     let _ = symlink(&theirs, &away);
     for turn in 0usize.. {
         // In some pauses the program succeeds, and is attacked later.
-        if turn % 2000 == 0 {
+        if turn % turns == 0 {
             let _ = fs::remove_file(&out);
             let _ = fs::remove_dir_all(&out);
             let _ = fs::remove_file(&away);
             let _ = (fs::create_dir(&out), symlink(&theirs, &away));
-            nap(Duration::from_millis(100 * (turn as u64 / 2000 % 6)));
+            nap(Duration::from_millis(pause * (turn / turns % 6) as u64));
         }
         // Each place is tried with each name, since both numbers have no common divisor with the other.
         let name = NAMES[turn % NAMES.len()];
@@ -150,10 +158,11 @@ fn as_the_attacker() {
     }
 }
 
-/// Lets root run these commands in turn in the folder `home/out` while the attacker is busy.
-fn attack(machine: &Path, commands: &[&dyn Fn(&Path) -> Command]) {
+/// Lets root run these commands in turn in the folder `home/out` while the attacker is busy. Each takes a few
+/// of these pauses.
+fn attack(machine: &Path, pause: Duration, commands: &[&dyn Fn(&Path) -> Command]) {
     let home = machine.join("home");
-    let Some(mut attacker) = attacker(machine) else {
+    let Some(mut attacker) = attacker(machine, pause) else {
         println!("skipped: setpriv is not installed");
         return;
     };
@@ -216,7 +225,7 @@ fn a_bridge_of_root_creates_and_changes_nothing_elsewhere() {
         own.env("SUDO_UID", USER.to_string()).env("SUDO_GID", USER.to_string());
         own
     };
-    attack(machine.path(), &[&live, &own]);
+    attack(machine.path(), SHORT, &[&live, &own]);
 }
 
 #[test]
@@ -239,7 +248,7 @@ fn a_run_of_root_creates_and_changes_nothing_elsewhere() {
         sweep.arg("--out").arg(out.join("run"));
         sweep
     };
-    attack(machine.path(), &[&run, &sweep]);
+    attack(machine.path(), SHORT, &[&run, &sweep]);
 }
 
 #[test]
@@ -252,16 +261,26 @@ fn a_test_bed_of_root_creates_and_changes_nothing_elsewhere() {
     let scenario = machine.path().join("testbed.toml");
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/testbed/quickstart.toml");
     fs::copy(shipped, &scenario).unwrap();
-    let testbed = |out: &Path| {
+    let testbed = || {
         let mut testbed = Command::new(GIVEWAY);
         testbed.arg("testbed").arg(&scenario).args(["--seeds", "1", "--attempts", "1", "--force", "--quiet"]);
         for setting in ["duration=500ms", "warmup=0s", "disciplines=[\"codel\"]"] {
             testbed.args(["--set", setting]);
         }
-        testbed.arg("--out").arg(out.join("run")).arg("--trace").arg(out.join("a.trace"));
         testbed
     };
-    attack(machine.path(), &[&testbed]);
+    let folder = |out: &Path| {
+        let mut testbed = testbed();
+        testbed.arg("--out").arg(out.join("run"));
+        testbed
+    };
+    // The router refuses a place of another user than its own.
+    let trace = |out: &Path| {
+        let mut testbed = testbed();
+        testbed.arg("--trace").arg(out.join("a.trace"));
+        testbed
+    };
+    attack(machine.path(), Duration::from_millis(400), &[&folder, &trace]);
 }
 
 #[test]
@@ -282,5 +301,5 @@ fn an_object_of_root_is_created_nowhere_else() {
         println!("skipped: {}", String::from_utf8_lossy(&tried.stderr));
         return;
     }
-    attack(machine.path(), &[&|out: &Path| build(&out.join("x.pcapng"))]);
+    attack(machine.path(), Duration::from_secs(1), &[&|out: &Path| build(&out.join("x.pcapng"))]);
 }
