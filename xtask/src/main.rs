@@ -53,7 +53,8 @@ cargo xtask CHORE
                    the steps to docs/gate.csv
   checks           prints the table of all checks, with what each depends on
   fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
-  prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines
+  prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines; without a path also
+                   counters of the language that may only improve. --accept stores better counters in xtask/prose.toml
   docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
   book             builds the book as a site that needs no network, in target/book, and checks its links and its search; --links
                    checks the links only, without building mdBook
@@ -134,6 +135,7 @@ fn main() -> ExitCode {
         }
         ["fmt"] => format::write(&repository),
         ["fmt", "--check"] => format::check(&repository),
+        ["prose", "--accept"] => prose::accept(&repository),
         ["prose", paths @ ..] => prose::check(&repository, paths),
         ["docs"] => repository.docs(&[]),
         ["docs", "--check"] => repository.docs(&["--check"]),
