@@ -5,8 +5,8 @@
 //! the table has:
 //! - the user time of the trial, of which the least of three runs counts if it is short;
 //! - the largest memory of the process (GNU time);
-//! - the instructions per packet (callgrind), for sizes that callgrind can run: those of a run with some
-//!   packets minus those of a run with half as many, both without files, so that the set-up cancels out.
+//! - the instructions per packet (callgrind), for sizes that callgrind can run: of a run with some packets,
+//!   minus a run with half as many, both without files, so that the set-up cancels out.
 //!
 //! With names of curves only these are measured again, which must be on the same machine.
 //!

@@ -1,10 +1,10 @@
 //! Counts the processor instructions per packet of a fixed set of workloads, and compares them with a table.
 //!
 //! Callgrind counts instructions, so the result does not depend on the load of the machine, and hardly on the
-//! machine. The workloads are those of the crate `giveway-instructions`. The table is
-//! `docs/instructions.csv`: each row has a label, a workload and its instructions per packet. The last label
-//! is the reference. A label is added with `--record LABEL` after a change that is meant to alter the speed,
-//! so the table is the history of the speed of Giveway.
+//! machine. The workloads come from the crate `giveway-instructions`. The table is `docs/instructions.csv`:
+//! each row has a label, a workload and its instructions per packet. The last label is the reference. A label
+//! is added with `--record LABEL` after a change that is meant to alter the speed, so the table is the
+//! history of the speed of Giveway.
 
 mod table;
 

@@ -101,7 +101,7 @@ pub fn senders(repository: &Repository, flags: &[&str]) -> Done {
     senders::record(repository, &folder, &kernel, flags)
 }
 
-/// Compares Giveway's disciplines with those of the kernel on test beds.
+/// Compares Giveway's disciplines with the kernel's on test beds.
 ///
 /// # Errors
 /// The reason why this machine cannot run the virtual machine, a failed run, or a difference above a bound.

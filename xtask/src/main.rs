@@ -108,7 +108,7 @@ cargo xtask CHORE
                    packages, the book, wheels, licences, components, checksums, and compares the fingerprints on another
                    processor (half an hour); --check builds it a second time in another folder and compares
   publishable      packs the crates that others may use (two seconds); --compile compiles each from its package
-  semver           compares the interfaces of these crates with those of the last tag (builds cargo-semver-checks)
+  semver           compares the interfaces of these crates with the last tag's (builds cargo-semver-checks)
   changes          prints a draft of the changes since the last tag, for CHANGELOG.md (needs Python)
   image [--files DIR] [--debootstrap] [--checks]
                    builds an image for containers with the package of a release, target/image/giveway.oci.tar, and runs the

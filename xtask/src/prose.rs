@@ -81,8 +81,8 @@ struct Finding {
     write: String,
 }
 
-/// Checks the files below these paths, or all of them, and prints each place and a count for each crate. Without
-/// paths it also checks the counters of the language.
+/// Checks the files below these paths, or all of them, and prints each place and a count for each crate.
+/// Without paths it also checks the counters of the language.
 ///
 /// # Errors
 /// When a place is to be changed, no file is checked, or a counter is beyond its limit.

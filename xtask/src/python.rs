@@ -66,8 +66,8 @@ fn interpreter(repository: &Repository) -> Done {
 /// The tests of the package, with the times of the slowest.
 const PYTEST: [&str; 6] = ["-P", "-m", "pytest", "--quiet", "--durations=8", "tests"];
 
-/// Runs the tests of the package, beside each other, with the module that the tests of the workspace have
-/// built. Those of clusters and long ones are left out.
+/// Runs the tests of the package in parallel, with the module that the tests of the workspace have built.
+/// Tests on clusters and long ones are left out.
 ///
 /// # Errors
 /// The check that failed.

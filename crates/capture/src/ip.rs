@@ -151,7 +151,7 @@ fn has_ports(protocol: u8) -> bool {
 }
 
 impl Network {
-    /// The fields of the packet, with those of its transport header.
+    /// The fields of the packet and its transport header.
     pub(crate) fn transport(&self, data: &[u8]) -> Ip {
         let header = self.above.and_then(|at| data.get(at..)).unwrap_or_default();
         let space = self.above.and_then(|at| self.bytes.checked_sub(at as u32));

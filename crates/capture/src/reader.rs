@@ -24,10 +24,10 @@ pub struct Packet {
     pub link: LinkType,
     /// Number of its interface, from 0 over all sections of the file; 0 for pcap, which has one.
     pub interface: u32,
-    /// The addresses of its Ethernet header, if it has one: that of the innermost frame.
+    /// The addresses of its Ethernet header, if it has one; with several, of the innermost frame.
     pub mac: Option<Macs>,
-    /// Its IP header fields, if it is IP and its IP header was captured: those of the innermost packet that
-    /// is not encrypted.
+    /// Its IP header fields, if it is IP and its IP header was captured; in a tunnel, of the innermost packet
+    /// that is not encrypted.
     pub ip: Option<Ip>,
     /// The encapsulations that were found.
     pub tunnels: Tunnels,

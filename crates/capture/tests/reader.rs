@@ -130,7 +130,7 @@ fn link_layers() {
     assert!(packets[0].ip.is_none(), "ARP is not IP");
 }
 
-/// The lengths are those of the original packet, not of its captured part.
+/// The lengths describe the original packet, not its captured part.
 #[test]
 fn truncated_frames() {
     let mut frame = Vec::new();

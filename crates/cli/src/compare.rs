@@ -60,10 +60,10 @@ pub struct Args {
     /// guess]
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     rate: Vec<Rate>,
-    /// Upstream rate, away from the local side [default: that of --rate]
+    /// Upstream rate, away from the local side [default: same as --rate]
     #[arg(long, value_name = "RATE")]
     rate_up: Option<Rate>,
-    /// Downstream rate, towards the local side [default: that of --rate]
+    /// Downstream rate, towards the local side [default: same as --rate]
     #[arg(long, value_name = "RATE")]
     rate_down: Option<Rate>,
     /// Round-trip time of every connection without queueing [default: measured in the capture for each

@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long)]
     no_sensitivity: bool,
     /// Run on a test bed: real hosts on this machine, with the TCP of Linux. Needs root. Disciplines may also
-    /// be those of the kernel ("kernel:fq_codel") and Giveway's BPF qdiscs ("bpf:efd"). Only the cells that a
+    /// come from the kernel ("kernel:fq_codel") and Giveway's BPF qdiscs ("bpf:efd"). Only the cells that a
     /// test bed can emulate run, at defaults, each for its length in real time
     #[arg(long, conflicts_with_all = ["jobs", "deployed"])]
     testbed: bool,
@@ -223,8 +223,8 @@ fn is_real(spec: &str) -> bool {
     ["kernel:", "bpf:"].iter().any(|prefix| spec.starts_with(prefix))
 }
 
-/// The disciplines of Linux that need no setting. Those of the family of shapers and classes need one, but
-/// for the default of an interface.
+/// The disciplines of Linux that need no setting. Disciplines of the family of shapers and classes need one,
+/// except for the default of an interface.
 fn deployed() -> Vec<String> {
     let entries = giveway_disciplines::ALL.iter();
     entries
@@ -264,7 +264,7 @@ fn write_whole_in(place: &Path, content: &[u8]) -> Result<(), CliError> {
     Ok(write_whole(place, content)?)
 }
 
-/// The name of a discipline as that of a folder.
+/// The name of a discipline as the name of a folder.
 fn file_name(spec: &str) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
     spec.chars().map(clean).collect()

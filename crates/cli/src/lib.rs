@@ -146,7 +146,7 @@ pub fn main() -> ExitCode {
 
 /// Runs the command in `arguments`, which do not begin with the name of the program, as the only command of
 /// this process. `program` is the file that starts `giveway` in a child process. Returns the exit code. For a
-/// process whose own arguments are those of an interpreter.
+/// process whose own arguments belong to an interpreter.
 pub fn main_of(arguments: Vec<OsString>, program: PathBuf) -> u8 {
     provenance::begin(arguments.clone(), program);
     run_command(&arguments)

@@ -24,7 +24,7 @@ use crate::{show, stop};
 /// same arrivals. Choose an interval whose upper end both arbiters sustain, or nearly: at higher loads, times
 /// depend on the length of the run.
 ///
-/// Ports, traffic, slots and seeds are those of the scenario. Its load is ignored.
+/// Ports, traffic, slots and seeds come from the scenario. Its load is ignored.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("question").args(["capacity", "crossover"]).required(true)))]

@@ -62,8 +62,8 @@ pub struct Args {
     /// Take trials that the sweep in this folder has; may be repeated
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
-    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part has a folder
-    /// of its own, shard-I-of-N in that of --out
+    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part has its own
+    /// folder, shard-I-of-N in the folder of --out
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,
     /// Trials at a time [default: one for each processor]
@@ -100,7 +100,7 @@ fn shard(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
     match numbers {
         Some((index @ 1.., of @ 1..=100_000)) if index <= of => Ok(Shard { index: index - 1, of }),
-        _ => Err("write the number of the part and that of all parts, such as 1/8".to_owned()),
+        _ => Err("write the number of the part and the number of parts, such as 1/8".to_owned()),
     }
 }
 

@@ -257,7 +257,7 @@ fn ms(span: Span) -> String {
     format!("{:.2} ms", span.as_s() * 1e3)
 }
 
-/// The remarks on a run: whether it can be trusted, and those of its sources and its router.
+/// The remarks on a run: whether it can be trusted, and the remarks of its sources and its router.
 fn marks_of(ran: &Ran, trial: &Trial) -> Vec<String> {
     let Trial { name, seed, .. } = trial;
     let remarks = ran.remarks.iter().map(|remark| format!("{name}, seed {seed}: {remark}"));

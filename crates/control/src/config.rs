@@ -43,7 +43,7 @@ pub struct BridgeConfig {
 /// Rate of a link without a limit: 1 Tbit/s.
 pub const UNLIMITED: Rate = Rate::gbit(1000);
 
-/// Names of all settings, as flags have them. Those of the reverse direction end with `-reverse`.
+/// Names of all settings, as flags have them. Names for the reverse direction end with `-reverse`.
 pub const NAMES: [&str; 22] = [
     "rate",
     "rate-reverse",
@@ -219,7 +219,7 @@ impl BridgeConfig {
         Ok(())
     }
 
-    /// The settings that differ from those of `from`: names and values of `self`, in the order of [`NAMES`].
+    /// The settings that differ from `from`: names and values of `self`, in the order of [`NAMES`].
     pub fn differs(&self, from: &BridgeConfig) -> Vec<(&'static str, String)> {
         NAMES
             .iter()

@@ -52,11 +52,10 @@ pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
     Ok(locks)
 }
 
-/// Takes the lock of each of these interfaces, for a process that has their other locks: those of
-/// [`take_next`].
+/// Takes the lock of each of these interfaces, for a process that has their other locks, from [`take_next`].
 ///
 /// # Errors
-/// Those of [`take`].
+/// The same as [`take`].
 pub fn take_over(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
     take_for(interfaces, Purpose::Forward)
 }
@@ -66,7 +65,7 @@ pub fn take_over(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
 /// wait.
 ///
 /// # Errors
-/// Those of [`take`].
+/// The same as [`take`].
 pub fn take_next(
     interfaces: &[&str],
     mut waits: impl FnMut(&ControlError) -> bool,

@@ -44,7 +44,7 @@ pub struct Plot {
     pub words: String,
     /// The specification.
     pub spec: Value,
-    /// The tables that it names, as columns; empty if it names those of the chart.
+    /// The tables that it names, as columns; empty if it names the tables of the chart.
     pub data: Map<String, Value>,
 }
 

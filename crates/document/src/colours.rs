@@ -57,7 +57,7 @@ impl Look {
         Look { colour: shaded(&self.colour, SHADES[nth % SHADES.len()]), dash: DASHES[nth].to_vec() }
     }
 
-    /// The look of a line without a discipline, such as a bound: a colour of the page, unlike those of
+    /// The look of a line without a discipline, such as a bound: a colour of the page, unlike the colours of
     /// disciplines.
     pub(crate) fn neutral(number: usize) -> Look {
         const COLOURS: [&str; 3] = ["var(--ink)", "var(--soft)", "var(--faint)"];

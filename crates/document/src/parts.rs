@@ -181,7 +181,7 @@ pub struct HeatCell {
 /// The shade of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shade {
-    /// Darker for a higher value among those of the panel.
+    /// Darker for a higher value, relative to the other values of the panel.
     Value(f64),
     /// The colour of a discipline, by its specification.
     Discipline(String),

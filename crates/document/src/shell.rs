@@ -28,7 +28,7 @@ static LICENCES: [&str; 4] = [
     include_str!("../assets/vega/LICENSE-others"),
 ];
 
-/// The values of a page: those of its template, and those of the shell.
+/// The values of a page, for its template and for the shell.
 #[derive(Serialize)]
 struct Page<T> {
     style: &'static str,

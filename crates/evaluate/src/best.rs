@@ -65,8 +65,8 @@ pub struct Setting {
     pub tuned: f64,
     /// The score on the seeds of the card; 0 for the default.
     pub fresh: f64,
-    /// All settings that were tried, with their scores, in order. The score of a setting that was behind
-    /// after the first seed is that of this seed.
+    /// All settings that were tried, with their scores, in order. A setting that was behind after the first
+    /// seed is scored by this seed alone.
     pub tried: Vec<(String, f64)>,
 }
 

@@ -199,7 +199,7 @@ pub fn cells() -> Vec<Cell> {
     CELLS.iter().map(cell).collect()
 }
 
-/// The cells with these names. A name is that of a cell, of a group, or of a part of it up to a star.
+/// The cells with these names. A name denotes a cell, a group, or the beginning of one before a star.
 ///
 /// # Errors
 /// If a name fits no cell.

@@ -1,8 +1,8 @@
 //! The cost of a discipline: counted instructions per packet, from the table of the project.
 //!
 //! They do not depend on the machine's speed or load, so they have no interval. A discipline of another
-//! program has no row; its cost is undecided. Parameters are those of the table: the defaults, and limits
-//! that hold the flows.
+//! program has no row; its cost is undecided. Parameters come from the table: the defaults, and limits that
+//! hold the flows.
 
 use giveway_measure::Difference;
 use serde::Deserialize;

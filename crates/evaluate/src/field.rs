@@ -99,7 +99,7 @@ impl Field {
         self.outcomes.first().map_or(0, Vec::len)
     }
 
-    /// Adds the disciplines of another field behind those of this one. Returns the place of the first.
+    /// Appends the disciplines of another field to this one's. Returns the place of the first.
     pub fn extend(&mut self, other: Field) -> usize {
         let before = self.disciplines();
         for (cell, more) in self.outcomes.iter_mut().zip(other.outcomes) {

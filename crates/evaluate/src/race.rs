@@ -1,7 +1,7 @@
 //! A race of settings: after each seed, those that are far behind the best one of their discipline leave it,
 //! so that seeds are not spent on settings without a chance.
 //!
-//! The idea is that of O. Maron and A. W. Moore, Hoeffding races, 1994. The distance at which a setting
+//! The idea comes from O. Maron and A. W. Moore, Hoeffding races, 1994. The distance at which a setting
 //! leaves is a constant here, and not a bound that follows from the variance.
 
 use std::collections::BTreeMap;

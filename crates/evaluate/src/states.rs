@@ -34,7 +34,7 @@ pub enum States {
     Heaps {
         /// The number of runs in the lower heap, and their mean.
         low: (usize, f64),
-        /// Those of the upper heap.
+        /// The number of runs in the upper heap, and their mean.
         high: (usize, f64),
     },
     /// Opposite flows win.

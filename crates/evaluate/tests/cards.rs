@@ -120,7 +120,7 @@ fn a_varied_card_has_the_same_bits_with_any_number_of_threads() {
     assert_eq!(page(&one).html(), page(&three).html());
 }
 
-/// The runs behind both parts are those of a card, so another card has the same verdicts.
+/// The runs behind both parts come from a card, so another card has the same verdicts.
 #[test]
 fn other_cards_reproduce_the_own_best_and_the_sensitivity() {
     let cells = ["rrul/tcp-8-down", "rfc7928/mix-light"];

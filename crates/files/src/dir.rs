@@ -158,8 +158,8 @@ impl Dir {
         }
     }
 
-    /// Creates a file for writing, in place of a file or a link that has the name. The rights are those of
-    /// [`Dir::write`].
+    /// Creates a file for writing, in place of a file or a link that has the name. It gets the same rights as
+    /// with [`Dir::write`].
     ///
     /// # Errors
     /// As [`Dir::enter`].
@@ -469,7 +469,7 @@ mod tests {
         assert!(away.join("newer").is_dir());
     }
 
-    /// As root: links of other users are not followed on the way to a folder, and those of root are.
+    /// As root: links of other users are not followed on the way to a folder, and links of root are.
     #[test]
     fn root_follows_links_of_root_only() {
         if !geteuid().is_root() {

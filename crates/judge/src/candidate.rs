@@ -73,7 +73,7 @@ impl Around {
     /// The candidate at a link. `build` makes it for the link as it sees it.
     ///
     /// # Errors
-    /// That of `build`.
+    /// If `build` fails.
     pub fn wrap<E>(
         &self,
         context: &LinkContext,

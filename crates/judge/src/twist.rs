@@ -61,7 +61,7 @@ pub struct Twist {
     pub count: u32,
     /// The bits that are flipped in the numbers of flows and hosts.
     pub names: (u64, u16),
-    /// The seed of the random numbers of the candidate; `None` for that of the run.
+    /// The seed of the random numbers of the candidate; `None` for the seed of the run.
     pub seed: Option<u64>,
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn lead(from: &str, to: &str) -> Result<(), KernelError> {
 /// Ends [`lead`].
 ///
 /// # Errors
-/// That of `tc`.
+/// If `tc` fails.
 pub(crate) fn end(from: &str) -> Result<(), KernelError> {
     match filters(from) {
         Ok(Some(_)) => TC.run(&["qdisc", "del", "dev", from, "clsact"]).map(drop),

@@ -55,7 +55,7 @@ impl Route {
         Ok(Route::Through { device: device.to_owned(), ingress: Ingress::create(device)? })
     }
 
-    /// The interfaces at whose roots the qdiscs are: that of `forward` and that of `reverse`.
+    /// The interfaces at whose roots the qdiscs are, of `forward` and of `reverse`.
     pub fn queues(&self) -> [&str; 2] {
         match self {
             Route::Between([first, second]) => [second, first],

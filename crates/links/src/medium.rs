@@ -16,15 +16,14 @@
 //! - Backoffs are not counted in slots, so no two end at the same time and nothing collides. The window does
 //!   not grow.
 //! - A node waits for its backoff even if the medium has been free for long.
-//! - Packets carry no headers of the medium: a rate is that of IP packets. A lost packet is not repeated by
-//!   the link, and no rate is adapted.
+//! - Packets carry no headers of the medium: a rate counts IP packets. A lost packet is not repeated by the
+//!   link, and no rate is adapted.
 //!
 //! # Cost
 //! Constant per burst if links of a node take turns; with fair airtime amortized constant.
 //!
 //! # References
-//! - IEEE 802.11-2020, section 10.3 (DCF) and 10.12 (A-MPDU): the default times are those of 802.11n at 5
-//!   GHz.
+//! - IEEE 802.11-2020, section 10.3 (DCF) and 10.12 (A-MPDU): the default times come from 802.11n at 5 GHz.
 //! - T. Høiland-Jørgensen, M. Kazior, D. Täht, P. Hurtig, A. Brunstrom, "Ending the Anomaly: Achieving Low
 //!   Latency and Airtime Fairness in WiFi", USENIX ATC 2017: the scheduler of airtime.
 //! - M. Heusse, F. Rousseau, G. Berger-Sabbatel, A. Duda, "Performance anomaly of 802.11b", INFOCOM 2003.

@@ -19,8 +19,8 @@ use crate::rows::{Format, Row, Rows};
 pub enum Shape {
     /// A value stays until the next point.
     Steps,
-    /// The value changes linearly to that of the next point, in steps of 10 ms. Each step has the value in
-    /// its middle, so that the integral is that of the line.
+    /// The value changes linearly to the next point's, in steps of 10 ms. Each step has the value in its
+    /// middle, so that the integral equals the line's.
     Ramp,
 }
 
@@ -280,8 +280,8 @@ impl Profile {
         Course { pieces }
     }
 
-    /// The mean from the beginning until a time, at least 1. It is that of the trace if there are more than a
-    /// million pieces until then.
+    /// The mean from the beginning until a time, at least 1. It is the mean of the trace if there are more
+    /// than a million pieces until then.
     ///
     /// # Panics
     /// As [`Profile::course`].

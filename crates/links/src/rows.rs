@@ -105,7 +105,7 @@ impl<R: BufRead> Rows<R> {
     /// of packets. `None` for any other line, which is left in the input.
     #[inline]
     fn plain_number(&mut self) -> Option<u64> {
-        /// Fewer digits than those of the longest run.
+        /// Fewer digits than the longest run needs.
         const DIGITS: usize = 9;
         let buffer = self.input.fill_buf().ok()?;
         let mut number = 0;

@@ -5,9 +5,9 @@
 //!
 //! # Time
 //! The port gets arrivals at the time stamps of the kernel, and dequeues packets at the times at which its
-//! link becomes free, in the order of these times ([`Core::advance`]). The schedule is therefore that of a
-//! link that is never late, even if the thread is late, and a long run has exactly the configured rate. There
-//! is one bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is
+//! link becomes free, in the order of these times ([`Core::advance`]). The schedule is therefore the same as
+//! on a link that is never late, even if the thread is late, and a long run has exactly the configured rate.
+//! There is one bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is
 //! counted). Otherwise a thread that did not run for a while would send seconds of traffic at once.
 //!
 //! A link whose rate varies has a [`Transmitter`], as in the network simulator: it says when a transmission

@@ -1,7 +1,7 @@
 //! Link emulation: delay, loss and other impairments after the link, so that one process emulates a whole
 //! path.
 //!
-//! The wire is that of the network simulator ([`Line`]), so that results can be compared. A frame enters when
+//! The wire comes from the network simulator ([`Line`]), so that results can be compared. A frame enters when
 //! its last bit has left the transmitter. Frames do not overtake each other unless they are reordered or
 //! `unordered` is set. A damaged frame is discarded, as the far end of a real link discards it.
 
@@ -63,8 +63,8 @@ pub struct InFlight {
 pub struct Transmission {
     /// Length of the packet on the link, in bytes.
     pub bytes: u32,
-    /// Time at which the frame leaves if there is no emulation: that of its first bit, or of its last bit if
-    /// the rate varies.
+    /// Time at which the frame leaves if there is no emulation: for its first bit, or for its last bit if the
+    /// rate varies.
     pub begin: Time,
     /// Time of the last bit.
     pub end: Time,

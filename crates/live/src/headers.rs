@@ -23,8 +23,8 @@
 //! Length fields of packets are not trusted. An IP header may state a length of 20 in a frame of 1,514 bytes,
 //! or of 65,535 in a frame of 60. If a shaper counted the stated length, frames of the first kind would pass
 //! faster than the rate, and frames of the second kind would use up the time of the link, or the quantum of a
-//! flow, with almost no data. The counted length is therefore that of the frame. For a packet of less than 46
-//! bytes on Ethernet it includes the padding, as in `tc`.
+//! flow, with almost no data. The counted length is therefore the frame's. For a packet of less than 46 bytes
+//! on Ethernet it includes the padding, as in `tc`.
 
 use std::num::NonZeroU32;
 

@@ -192,7 +192,7 @@ impl Meter {
         self.marks += u64::from(self.measures(now));
     }
 
-    /// Sets the start of the measurement interval to that of the plan.
+    /// Sets the start of the measurement interval to the plan's.
     pub(crate) fn begins(&mut self, layout: &Layout) {
         self.from = layout.from;
         self.series = layout.keep_series.then(|| Series::new(layout));

@@ -130,7 +130,7 @@ impl Room {
         Room { names, columns, has_numbers }
     }
 
-    /// The axis of time, the lines of each discipline, and that of the link.
+    /// The axis of time, the lines of each discipline, and the line of the link.
     fn lines(
         &self,
         (begin_s, end_s): (f64, f64),

@@ -116,7 +116,7 @@ pub struct DelayRow {
 }
 
 /// The number of packets, at least one, and the mean and the largest of their delays. A quantile would need a
-/// histogram for each source and stretch; the largest delay is exact, and so is that of several stretches.
+/// histogram for each source and stretch; the largest delay is exact, also over several stretches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delayed {
     /// Number of packets.
@@ -174,7 +174,7 @@ pub struct EpisodeRow {
     pub packets: u64,
     /// Bytes of the packets that arrived.
     pub bytes: u64,
-    /// Packets that arrived with data: those of more than 64 bytes.
+    /// Packets that arrived with data, which have more than 64 bytes.
     pub data_packets: u64,
     /// Number of episodes.
     pub episodes: u64,

@@ -171,7 +171,7 @@ fn streams_that_look_like_calls() {
 
 /// A packet arrives every 10 ms, and all have the same next hop, so departures equal arrivals. 10 % of the
 /// windows of 1 ms have one packet, the others none: variance 0.09 over mean 0.1. All windows of 10 ms have 1
-/// packet and those of 100 ms have 10, so their variance is 0. Only one window of 1 s fits.
+/// packet and all windows of 100 ms have 10, so their variance is 0. Only one window of 1 s fits.
 #[test]
 fn burstiness_of_arrivals_and_departures() {
     let mut recorder = Recorder::new(Layout { bursts: true, ..layout() });

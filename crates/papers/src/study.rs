@@ -23,7 +23,7 @@ pub struct Scope {
     pub figure: Option<String>,
     /// True for a first look: shorter runs, three seeds, and no variants.
     pub quick: bool,
-    /// The number of seeds; `None` is that of the paper's file.
+    /// The number of seeds; `None` takes the number in the paper's file.
     pub seeds: Option<u32>,
 }
 
@@ -154,7 +154,7 @@ pub struct Results {
 pub(crate) enum Ran {
     /// All of them finished, or it needs none.
     All,
-    /// Some did not finish: their number, and that of all.
+    /// Some did not finish: their number, and the total.
     Part(usize, usize),
     /// The study does not contain them.
     Never,

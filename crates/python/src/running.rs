@@ -255,7 +255,7 @@ type Ran = (Option<Results>, Vec<String>, Option<Py<PyAny>>, Option<Later>);
 /// messages, and the exception of an interruption, with which the results are those that finished.
 ///
 /// `scenario` has the built-in disciplines; None if there are none. `base` has one discipline, in whose place
-/// those of `own` run.
+/// the disciplines of `own` run.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "the package calls it in one place, by position")]
 pub fn run(

@@ -27,7 +27,7 @@ pub struct Sweep {
     plan: Arc<Plan>,
 }
 
-/// The number of a point, that of a seed, and those of disciplines.
+/// The numbers of a point, a seed, and disciplines.
 type Asked = (u64, usize, Vec<usize>);
 
 /// The exception of an error of a sweep.

@@ -33,7 +33,7 @@ pub struct ClassState {
 }
 
 impl ClassState {
-    /// The counters of the time after an earlier state of the same class. `longest` remains that of all time.
+    /// The counters of the time after an earlier state of the same class. `longest` still covers all time.
     pub fn since(&self, earlier: &ClassState) -> ClassState {
         let less = |now: Backlog, then: Backlog| Backlog {
             packets: now.packets - then.packets,

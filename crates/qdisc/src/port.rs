@@ -21,8 +21,8 @@ use crate::units::{Limit, Rate, Time};
 pub struct Port<P> {
     id: PortId,
     qdisc: Queue<P>,
-    /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before those of
-    /// `qdisc`.
+    /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before the
+    /// packets of `qdisc`.
     leaving: VecDeque<Queue<P>>,
     wire: Wire,
     out: Outbox<P>,

@@ -60,9 +60,9 @@ pub trait Probe<P> {
 pub enum Interest {
     /// No report of an arrival or of a transmission. Drops are reported, but possibly late.
     Nothing,
-    /// All reports of the port in the order of time, but possibly later than those of other ports.
+    /// All reports of the port in the order of time, but possibly later than the reports of other ports.
     Port,
-    /// All reports, in one order of time with those of all other ports.
+    /// All reports, in one order of time with the reports of all other ports.
     Everything,
 }
 
@@ -164,8 +164,8 @@ impl<P, A: Probe<P>> Probe<P> for Option<A> {
 pub enum FlowKind {
     /// Data of a known size: a file, a request with its response, or a page with a single report.
     Transfer,
-    /// Several transfers that also have reports of their own, such as a page whose objects are reported. Its
-    /// bytes are those of the transfers, and must not be counted again.
+    /// Several transfers that also have reports of their own, such as a page whose objects are reported. The
+    /// transfers already report its bytes, which must not be counted again.
     Group,
     /// Data without an end, sent as fast as the network permits.
     Endless,
@@ -228,7 +228,7 @@ pub struct FlowReport {
     /// Data bytes that the application wanted to send; of datagrams those sent within the measurement
     /// interval.
     pub bytes: u64,
-    /// Data bytes that the receiving application got, in order and in the whole run; of datagrams those of
+    /// Data bytes that the receiving application got, in order and in the whole run; of datagrams the part of
     /// `bytes` that arrived.
     pub delivered: u64,
     /// Data bytes that reached the receiving host within the measurement interval, in order or not, each

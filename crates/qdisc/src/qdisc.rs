@@ -39,7 +39,7 @@ pub trait Qdisc<P> {
 
     /// Takes over from `old`, which this discipline replaces, what both have: queues with their packets,
     /// credits, counters. It is called once, before any other call. A packet that remains in `old` leaves
-    /// before those of this discipline. Disciplines with classes do this, so that a class can be added,
+    /// before the packets of this discipline. Disciplines with classes do this, so that a class can be added,
     /// changed or removed while packets are in the tree.
     fn take_over(&mut self, _old: &mut dyn Qdisc<P>, _cx: &mut Cx<'_, P>) {}
 

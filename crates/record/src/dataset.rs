@@ -1,8 +1,8 @@
 //! The trials of a sweep as one data set: Parquet files ("parts") of one form, which are written while the
 //! sweep runs and read together.
 //!
-//! A row is a trial: its key, its point among those of the sweep, its discipline and seed, the values of the
-//! parameters that the sweep varies, and its metrics. A part has a column for each metric that any of its
+//! A row is a trial: its key, the number of its point in the sweep, its discipline and seed, the values of
+//! the parameters that the sweep varies, and its metrics. A part has a column for each metric that any of its
 //! rows has, so parts may have different columns; readers unite them by name. Trials that failed are in files
 //! of their own, with the reason in place of metrics.
 //!
@@ -47,7 +47,7 @@ pub struct Axis {
 pub struct Row<R> {
     /// Identifies the scenario, the discipline, the seed and the version of the simulation.
     pub key: u128,
-    /// The number of the point among those of the sweep.
+    /// The number of the point in the sweep.
     pub point: u64,
     /// The discipline as the scenario writes it.
     pub discipline: String,

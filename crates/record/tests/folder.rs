@@ -236,8 +236,8 @@ fn a_complete_run_has_all_files() {
 }
 
 /// A run is killed with two complete trials, one incomplete trial beside its place, and an incomplete table.
-/// The second attempt runs the other two trials, and the folder is equal to that of an undisturbed run, byte
-/// for byte.
+/// The second attempt runs the other two trials, and the folder is equal to the folder of an undisturbed run,
+/// byte for byte.
 #[test]
 fn a_killed_run_resumes() {
     let undisturbed = tempfile::tempdir().unwrap();

@@ -41,9 +41,9 @@ fn manifest() -> Manifest {
     }
 }
 
-/// The record of a run. Packets of 100 bytes of the first source have a sojourn time of `wait`, and those of
-/// 1,000 bytes of the second source ten times as much. One in ten is dropped. There are transfers of several
-/// sizes.
+/// The record of a run. Packets of 100 bytes of the first source have a sojourn time of `wait`, and packets
+/// of 1,000 bytes of the second source ten times as much. One in ten is dropped. There are transfers of
+/// several sizes.
 fn record(wait: Span) -> Record {
     let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
     for number in 0..200_u64 {
@@ -238,7 +238,7 @@ fn sojourn_times_are_drawn_if_there_are_no_one_way_delays() {
     assert!(chart["data"].get("rates").is_none());
 }
 
-/// Findings of the caller replace those of the report.
+/// Findings of the caller replace the report's own.
 #[test]
 fn findings_of_the_caller_are_used() {
     let dir = tempfile::tempdir().unwrap();

@@ -149,7 +149,7 @@ impl Table {
         self.entries.get(tuple).map(|entry| self.shown(tuple, entry))
     }
 
-    /// All reservations, those of the future included, in the order of their flows.
+    /// All reservations, including future ones, in the order of their flows.
     pub fn iter(&self) -> impl Iterator<Item = Reservation> + '_ {
         self.entries.iter().map(|(tuple, entry)| self.shown(tuple, entry))
     }
@@ -160,7 +160,7 @@ impl Table {
         Reservation { tuple: *tuple, rate: Rate::bit(rate), start, finish, until, owner }
     }
 
-    /// Number of reservations, those of the future included.
+    /// Number of reservations, including future ones.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -1,7 +1,7 @@
 //! Comparison of disciplines with the traffic of a capture, over links of other rates.
 //!
-//! The traffic is either that of its applications, as requests, responses and think times ([`Mode::Flows`]),
-//! or its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
+//! The traffic consists either of its applications' requests, responses and think times ([`Mode::Flows`]), or
+//! its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
 //! which can be run again with `giveway run`, and the tables of its runs become findings.
 
 mod advice;
@@ -45,7 +45,7 @@ pub use reading::Source;
 pub use situation::{Situation, Trust};
 pub use words::{Mode, word};
 
-/// The disciplines that are compared by default. The limit of the fifo is about that of a home router.
+/// The disciplines that are compared by default. The limit of the fifo is about a home router's.
 pub const DEFAULT: [&str; 6] =
     ["fifo limit 100p", "fq_codel", "cake", "pie", "drr limit 100p", "efd limit 100p"];
 
@@ -62,7 +62,7 @@ pub struct Request {
     pub specs: Vec<Spec>,
     /// The rates of each link, upstream and downstream.
     pub rates: Vec<(Rate, Rate)>,
-    /// The round-trip time of every connection; `None` takes that of each connection in the capture.
+    /// The round-trip time of every connection; `None` takes each connection's from the capture.
     pub rtt: Option<Span>,
     /// The congestion control of every TCP connection; `None` is CUBIC, the default of most systems. A
     /// capture does not show it.
@@ -109,7 +109,7 @@ pub struct Comparison {
     /// The parts that are compared; empty if it is the whole capture.
     parts: Vec<Part>,
     place: link::Place,
-    /// The packets that are replayed, if they are not those of one whole file.
+    /// The packets that are replayed, unless one whole file is.
     copy: Option<PathBuf>,
 }
 
@@ -396,8 +396,8 @@ pub fn specs(texts: &[String]) -> Result<Vec<Spec>, RunnerError> {
     Ok(specs)
 }
 
-/// Every discipline that can be in front of a link without further parameters; those of [`DEFAULT`] with
-/// their parameters. Shapers are left out, because they would be a second link.
+/// Every discipline that can be in front of a link without further parameters; the disciplines of [`DEFAULT`]
+/// with their parameters. Shapers are left out, because they would be a second link.
 fn all() -> impl Iterator<Item = Spec> {
     let tuned = |name: &str| {
         let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default can be parsed"));

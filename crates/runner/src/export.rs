@@ -22,8 +22,8 @@
 //!   become shorter, and the sequence numbers of TCP would have gaps. Wireshark shows `Unknown (0x9e)` among
 //!   the IP options, and `ip[20:2] == 9e:04` finds labelled packets. If there is no room for the option
 //!   within 65,535 bytes, the label is left out.
-//! - The checksums of TCP and UDP are 0, and that of IP is correct. The identification counts the datagrams
-//!   of a stream.
+//! - The checksums of TCP and UDP are 0, and the checksum of IP is correct. The identification counts the
+//!   datagrams of a stream.
 
 mod files;
 #[cfg(test)]
@@ -214,11 +214,11 @@ type End = ([u8; 4], u16);
 /// The addresses and ports of all conversations.
 #[derive(Default)]
 struct Conversations {
-    /// The number of each conversation among those of its pair of hosts. Streams and connections are numbered
-    /// separately.
+    /// The number of each conversation between its pair of hosts. Streams and connections are
+    /// numbered separately.
     numbers: BTreeMap<(bool, u32, u32), u32>,
-    /// The number of conversations of each pair of hosts: the node of the client, that of the server, and the
-    /// host on an access link of one of them.
+    /// The number of conversations of each pair of hosts: the node of the client, the node of the server, and
+    /// the host on an access link of one of them.
     pairs: BTreeMap<(u16, u16, u16), u32>,
 }
 

@@ -129,7 +129,7 @@ fn did_you_mean(near: Option<&Path>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean {}?", near.display()))
 }
 
-/// The file in the same folder whose name is nearest to that of `path`.
+/// The file in the same folder whose name is nearest to the name of `path`.
 fn near(path: &Path) -> Option<PathBuf> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -192,7 +192,7 @@ impl Table {
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
-    /// The place of the value of a key; that of the table if the key is missing.
+    /// The place of the value of a key, or of the table if the key is missing.
     pub fn place(&self, key: &str) -> Range<usize> {
         self.get(key).map_or_else(|| self.span.clone(), |node| node.span.clone())
     }

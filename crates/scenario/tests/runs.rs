@@ -329,7 +329,7 @@ fn samples_have_the_acknowledged_bytes_of_senders() {
     }
 }
 
-/// By default outages are those of both directions. `back` can have others.
+/// By default outages apply to both directions. `back` can have others.
 #[test]
 fn an_outage_is_that_of_both_directions() {
     let outages = |text: &str| {

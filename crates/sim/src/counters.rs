@@ -41,8 +41,8 @@ impl Pauses {
 
 /// Counters of the datagrams of a stream.
 ///
-/// Loss and delay are those of the datagrams that were *sent* within the measurement interval; goodput is
-/// what *arrived* within it. All bytes are data bytes, without headers.
+/// Loss and delay count the datagrams that were *sent* within the measurement interval; goodput is what
+/// *arrived* within it. All bytes are data bytes, without headers.
 #[derive(Clone, Debug, Default)]
 pub struct Datagrams {
     sent: u64,

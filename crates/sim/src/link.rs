@@ -16,8 +16,8 @@
 //! medium in place of transmitting. When it gets it, it sends a burst, whose packets all arrive at the end.
 //!
 //! If wake-ups are late, the discipline decides late, but the transmitter loses no time: its clock goes on
-//! from the end of the last transmission, as that of a shaper or of a ring of buffers does. A late wake-up
-//! takes all packets whose transmission begins by then.
+//! from the end of the last transmission, as in a shaper or a ring of buffers. A late wake-up takes all
+//! packets whose transmission begins by then.
 //!
 //! In a network that is [divided](crate::parallel), the part with the sending node has the port and the
 //! transmitter, and the part with the receiving node has the wire. Each has its own `Link`.
@@ -198,7 +198,7 @@ impl Link {
         self.varying.as_mut()?.copy()
     }
 
-    /// True if the event at `now` is that of the transmitter, and not an arrival.
+    /// True if the event at `now` belongs to the transmitter, and is not an arrival.
     #[inline]
     pub fn transmitter_is_due(&self, now: Time) -> bool {
         self.next_pull <= now

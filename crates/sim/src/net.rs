@@ -188,8 +188,8 @@ pub trait Carrier {
     fn report(&mut self, report: FlowReport);
 }
 
-/// Transports what sources send over QUIC. All other calls for a connection are those of [`Carrier`], which
-/// concern its stream 0.
+/// Transports what sources send over QUIC. All other calls for a connection are in [`Carrier`], which concern
+/// its stream 0.
 pub trait QuicCarrier {
     /// Opens a connection: as [`Carrier::connect`].
     fn quic_connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId;

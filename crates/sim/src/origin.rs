@@ -55,7 +55,7 @@ impl Origin {
         self.rank.numbered(Class::Connection, self.connections)
     }
 
-    /// The 5-tuple of a new flow: addresses are those of the nodes, ports count up.
+    /// The 5-tuple of a new flow: addresses come from the nodes, ports count up.
     pub fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
         self.ports += 1;
         let address = |node: u16| {

@@ -18,7 +18,7 @@ use crate::plan::SourcePlan;
 pub struct Partition {
     /// The part of each node.
     pub(crate) part_of: Vec<u16>,
-    /// The part of each port, which is that of its node.
+    /// The part of each port, which is the part of its node.
     pub(crate) ports: Vec<u16>,
     /// Number of parts.
     pub(crate) parts: usize,

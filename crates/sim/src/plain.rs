@@ -10,9 +10,9 @@
 //!   one event, which is its arrival at a host or at a queue of another kind.
 //!
 //! # Equality with a port
-//! Drops, departures, counters and the reports to an observer are those of a [`Port`](giveway_qdisc::Port)
-//! with `fifo` and `drop tail`. At equal times the order is that of the [event queue](crate::event_queue).
-//! An observer gets the reports of one port in their order, but later than those of other ports
+//! Drops, departures, counters and the reports to an observer equal a [`Port`](giveway_qdisc::Port) with
+//! `fifo` and `drop tail`. At equal times the [event queue](crate::event_queue) determines the order. An
+//! observer gets the reports of one port in their order, but later than the reports of other ports
 //! ([`Interest::Port`](giveway_qdisc::Interest)).
 
 use std::collections::VecDeque;

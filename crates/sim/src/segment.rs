@@ -1,5 +1,5 @@
-//! The payload of a simulated packet beside its [`Meta`](giveway_qdisc::Meta): the fields of a TCP or UDP
-//! header, or those of a QUIC packet ([`crate::quic::packet`]).
+//! The payload of a simulated packet, in addition to its [`Meta`](giveway_qdisc::Meta): the fields of a TCP
+//! or UDP header, or of a QUIC packet ([`crate::quic::packet`]).
 
 use giveway_qdisc::{Span, Time};
 
@@ -10,7 +10,7 @@ pub struct Segment {
     /// Number of the connection or of the stream.
     pub conn: u32,
     /// Number of connections that had the number `conn` before. It distinguishes a late packet of a
-    /// connection that is over from those of the next one. In a datagram it is 1 for a
+    /// connection that is over from packets of the next one. In a datagram it is 1 for a
     /// [copy](Segment::copied), and otherwise 0.
     pub serial: u32,
     /// Number of the source of traffic: its index in the plan.
@@ -139,7 +139,7 @@ impl Segment {
         u64::from(self.len) + u64::from(self.has(Segment::SYN)) + u64::from(self.has(Segment::FIN))
     }
     /// The SACK blocks: ranges of sequence numbers that the sender of this segment has received. All are
-    /// above `ack` but that of a [D-SACK](Segment::DSACK), which comes first.
+    /// above `ack` except the block of a [D-SACK](Segment::DSACK), which comes first.
     #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let at = |distance: u32| self.ack.wrapping_add_signed(i64::from(distance.cast_signed()));

@@ -41,7 +41,7 @@ pub enum Sizes {
         #[serde(default)]
         max: Option<Bytes>,
     },
-    /// A file with a size in bytes and the share of transfers up to that size in each line, as those of
+    /// A file with a size in bytes and the share of transfers up to that size in each line, as sizes of
     /// data-centre workloads are published; sizes between two lines are spread evenly (linear interpolation).
     Cdf(PathBuf),
     /// The sizes of a web search cluster (DCTCP, 2010), with a mean of 1.67 MB.

@@ -98,9 +98,9 @@ fn a_timeout_during_a_recovery_is_not_spurious() {
     insta::assert_snapshot!(text);
 }
 
-/// Acknowledgements are late from that of segment 5 on, so the timeout is spurious. Segment 11, which left
-/// before it, is lost. The window falls for that, from 14 segments to 7, since the timeout has not reduced it
-/// in the end. The D-SACK of segment 5 is for the timeout, and does not make the loss spurious.
+/// Acknowledgements are late from segment 5 on, so the timeout is spurious. Segment 11, which left before it,
+/// is lost. The window falls for that, from 14 segments to 7, since the timeout has not reduced it in the
+/// end. The D-SACK of segment 5 is for the timeout, and does not make the loss spurious.
 #[test]
 fn a_loss_from_before_a_spurious_timeout_shrinks_the_window() {
     let text = trace_with_late_acknowledgements(40, &[11], Span::us(204_500), Span::ms(700));

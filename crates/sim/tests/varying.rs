@@ -299,8 +299,8 @@ impl Probe<Segment> for Progress {
 /// timer. Without it the connection would never send again. From then on the connection uses at least four
 /// fifths of the slow link with FQ-CoDel, and three fifths with the FIFO: losses of that time do not wait for
 /// one timeout each, which leaves half of it and less. The FIFO holds 200 packets for 4.8 s, while RACK waits
-/// for no more than a smallest round trip before it takes the acknowledgement of an original for that of a
-/// retransmission. So part of the link carries copies.
+/// for no more than a smallest round trip before it takes the acknowledgement of an original for the
+/// acknowledgement of a retransmission. So part of the link carries copies.
 #[test]
 fn a_timeout_with_a_full_network_does_not_stop_a_connection() {
     let mut slow = Vec::new();

@@ -31,8 +31,8 @@ pub enum Default {
     Described,
 }
 
-/// The parameters of a configuration, in the order of its schema. Those of a record follow it, with its name
-/// in front: `classes.rate`.
+/// The parameters of a configuration, in the order of its schema. The parameters of a record follow it, with
+/// its name in front: `classes.rate`.
 ///
 /// A property with `"x-hidden": true` is left out. It exists for an experiment of a paper, not for users, but
 /// specs may set it.

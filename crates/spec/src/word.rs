@@ -10,8 +10,8 @@ pub(crate) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// The first word at or after byte `at`. Each parenthesis and each bracket is a separate word, except
-    /// those of a range of names: "home[1-20]".
+    /// The first word at or after byte `at`. Each parenthesis and each bracket is a separate word, except in
+    /// a range of names: "home[1-20]".
     pub fn first(text: &'a str, at: usize) -> Option<Word<'a>> {
         let start = text.len() - text[at..].trim_start().len();
         let rest = &text[start..];

@@ -11,7 +11,7 @@
 //! | saltelli | estimator (b) | estimator (f) | resampled draws |
 //! | other draws | means of up to 16 classes of points | none | resampled points |
 //!
-//! The estimators are those of table 2 in Saltelli and others, Computer Physics Communications 181(2), 2010.
+//! The estimators come from table 2 in Saltelli and others, Computer Physics Communications 181(2), 2010.
 //!
 //! A mean over few seeds varies without any key. In a grid the variance of that mean is estimated from the
 //! seeds and subtracted. An index is estimated anew from resampled data, [`RESAMPLES`] times. Its 95 %
@@ -314,7 +314,7 @@ pub fn responses(contender: &Contender, axis: usize, with: impl Fn(&At) -> bool)
 }
 
 /// The mean over points, and half the width of its 95 % interval over the seeds that all points have. Seeds
-/// that only some points have would mix the effect of points with that of seeds.
+/// that only some points have would mix the effect of points with the effect of seeds.
 pub fn over_seeds(points: &[&At]) -> Option<(f64, Option<f64>)> {
     let per_seed = per_seed(points);
     let values: Vec<f64> = per_seed.into_iter().flatten().collect();

@@ -157,7 +157,7 @@ impl Manifest {
     /// Reads the manifest of a folder; `None` if the folder has none.
     ///
     /// # Errors
-    /// If it cannot be read, a bit of it has changed, or it is not that of a sweep of this format.
+    /// If it cannot be read, a bit of it has changed, or it does not belong to a sweep of this format.
     pub fn read(dir: &Path) -> Result<Option<Manifest>, SweepError> {
         match opened(dir)? {
             Some(dir) => Manifest::read_in(&dir),
@@ -195,7 +195,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// True if a folder is that of a sweep, even if its manifest is damaged.
+    /// True if a folder belongs to a sweep, even if its manifest is damaged.
     pub fn is_in(dir: &Path) -> bool {
         let manifest = Dir::open(dir).and_then(|dir| dir.read(MANIFEST));
         manifest.is_ok_and(|bytes| names_a_sweep(&bytes))
@@ -287,7 +287,7 @@ pub struct SweepFolder {
 
 impl SweepFolder {
     /// Opens the folder of a sweep, or creates it, and locks it. Trials of another version are removed, and
-    /// those of a changed request are kept for [`earlier`](SweepFolder::earlier).
+    /// trials of a changed request are kept for [`earlier`](SweepFolder::earlier).
     ///
     /// # Errors
     /// If the folder has other content, another process writes it, or it cannot be written.
@@ -495,7 +495,7 @@ impl SweepFolder {
     }
 
     /// Moves the trials to `earlier`, beside those that are there already. Until all of them are there, the
-    /// manifest is that of their request, `found`: a kill must not leave them to this one.
+    /// manifest describes their request, `found`: a kill must not leave them to this one.
     fn set_aside(&mut self, found: &Manifest) -> Result<(), SweepError> {
         self.make(EARLIER)?;
         let free = self.free_number(EARLIER)?;

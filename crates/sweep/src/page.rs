@@ -12,7 +12,7 @@ use crate::data::{At, Contender, Data};
 use crate::effects::{Effect, Index, effects, over_seeds, responses};
 use crate::words;
 
-/// The most pairs of keys with heat maps and interaction plots: those of the strongest keys.
+/// Maximum number of pairs of keys with heat maps and interaction plots: the pairs of the strongest keys.
 const MOST_PAIRS: usize = 3;
 
 /// The most levels of a key in a heat map or an interaction plot. More would not be readable.

@@ -49,7 +49,7 @@ fn each(words: &[u64], mut visit: impl FnMut(usize)) {
 
 /// The input of an arbiter in a slot: requests, free ports and weights.
 pub struct Demand<'a, const W: usize> {
-    /// All requests, those of and for busy ports included.
+    /// All requests, including requests of and for busy ports.
     pub requests: &'a Requests<W>,
     /// Free inputs that have requests.
     pub inputs: Row<W>,

@@ -37,7 +37,7 @@ impl Clock {
     }
 
     /// Begins a slot of the fabric, and with it the slot of the links that is due. At most one is due,
-    /// because slots of the fabric are not longer than those of the links.
+    /// because slots of the fabric are not longer than slots of the links.
     #[inline]
     pub fn begin(&mut self) {
         if self.slot * self.slot_ticks <= self.tick {

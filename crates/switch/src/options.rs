@@ -39,7 +39,7 @@ pub enum Input {
     /// cell.
     #[default]
     CutThrough,
-    /// After its complete arrival. Its arrival time is that of its last cell.
+    /// After its complete arrival. Its arrival time is the time of its last cell.
     StoreAndForward,
 }
 
@@ -63,10 +63,10 @@ pub struct Options {
     /// Unit that a match carries: a cell or a packet. Default: the mode that the arbiter was designed for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Slots of the fabric per slot of a link. Default: that of the switch, otherwise 1 (cioq: 2).
+    /// Slots of the fabric per slot of a link. Default: as in the switch, otherwise 1 (cioq: 2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
-    /// Start of the crossing of a packet. Default: that of the switch, otherwise cut_through.
+    /// Start of the crossing of a packet. Default: as in the switch, otherwise cut_through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
     /// Preemptive mode: match short and long packets at the same time, or short ones first.

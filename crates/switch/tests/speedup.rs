@@ -205,8 +205,7 @@ fn speedups() -> impl Strategy<Value = Speedup> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Packets from several inputs wait for each other or cross at once. All times are equal to those of the
-    /// oracle.
+    /// Packets from several inputs wait for each other or cross at once. All times are equal to the oracle's.
     #[test]
     fn waiting_times_are_exact(
         speedup in speedups(),

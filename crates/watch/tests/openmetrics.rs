@@ -154,8 +154,8 @@ fn the_checker_finds_each_mistake() {
 /// A sample: its name and labels.
 type Series = (String, BTreeMap<String, String>);
 
-/// Parses a text. Returns its samples, or the first rule that it breaks: those of OpenMetrics 1.0, sections 4
-/// and 5, that these metrics need.
+/// Parses a text. Returns its samples, or the first rule that it breaks, of the rules of OpenMetrics 1.0,
+/// sections 4 and 5, that these metrics need.
 fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
     let Some(body) = text.strip_suffix("# EOF\n") else { return Err("does not end with EOF".to_owned()) };
     let mut families: BTreeSet<String> = BTreeSet::new();

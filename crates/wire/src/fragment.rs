@@ -31,10 +31,9 @@
 //!   bytes.
 //!
 //! # Left open by the paper, and chosen here
-//! - The format. The paper gives only the size Φ. The eight bytes of the header and its three fields are
-//!   those of the specification of this program; the widths of the fields, the length, the mark and the
-//!   EtherType are choices made here. The default EtherType is the second one for local experiments (IEEE
-//!   802), 0x88b6.
+//! - The format. The paper gives only the size Φ. The eight bytes of the header and its three fields come
+//!   from the specification of this program; the widths of the fields, the length, the mark and the EtherType
+//!   are choices made here. The default EtherType is the second one for local experiments (IEEE 802), 0x88b6.
 //! - Frames that are not IP are not cut: they are rare and short. Neither are frames that need more than 127
 //!   fragments.
 //!

@@ -351,7 +351,7 @@ fn quic_connection(
     workload.connections.push(Connection { quic, start, direction, rtt, group, begun, ended, adus, epochs });
 }
 
-/// Smallest round trips by pair of hosts. That of a single connection may include queueing delay.
+/// Smallest round trips by pair of hosts. The value of a single connection may include queueing delay.
 struct Paths {
     least: BTreeMap<Hosts, RoundTrips>,
 }

@@ -4,10 +4,9 @@
 //! - A block bootstrap (H. R. Künsch, "The jackknife and the bootstrap for general stationary observations",
 //!   Annals of Statistics 17(3), 1989): stretches are drawn with replacement, and each draw is as long as the
 //!   whole. What belongs together within a stretch stays together, so a draw has the bursts of the capture.
-//! - A connection belongs to the stretch in which it begins, and continues beyond its end. Trains are cut
-//!   at the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only.
-//!   The parts that are drawn are one train again, so that quantiles over a call are those of the whole
-//!   call.
+//! - A connection belongs to the stretch in which it begins, and continues beyond its end. Trains are cut at
+//!   the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only. The
+//!   parts that are drawn are one train again, so that quantiles cover the whole call.
 //! - A page whose connections begin in several stretches is not a page any more: its parts would be repeated
 //!   separately.
 

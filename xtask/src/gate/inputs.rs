@@ -117,7 +117,7 @@ impl Tree {
     }
 }
 
-/// The packages of the workspace and their dependencies, without those of tests.
+/// The packages of the workspace and their dependencies, without dependencies of tests.
 fn packages(repository: &Repository) -> Result<BTreeMap<String, Package>, String> {
     let metadata = repository.metadata()?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

@@ -74,7 +74,7 @@ pub const CELLS: [Cell; 10] = [
     Cell { rate: 10, load: Load::Quic, seconds: 12 },
 ];
 
-/// Disciplines: the name of the kernel's, and that of the simulator with its parameters.
+/// Disciplines: the kernel's name, and the simulator's name with its parameters.
 pub const QDISCS: [(&str, &str); 3] =
     [("fifo", "fifo limit"), ("fq_codel", "fq_codel"), ("cake", "cake unlimited besteffort")];
 

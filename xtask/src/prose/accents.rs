@@ -1,8 +1,8 @@
 //! Counters of the language that may only improve. `xtask/prose.toml` has the limit of each one.
 //!
-//! An accent is a word that is correct, but frequent here and rare in other projects. Its counter is the number of
-//! occurrences per 1,000 words of doc comments in `crates` and `xtask`, and may only fall. The number of comments
-//! in bodies, per 100 lines of code in `crates/*/src`, may only rise.
+//! An *accent* is a word that is correct, but frequent here and rare in other projects. Its counter is the
+//! number of occurrences per 1,000 words of doc comments in `crates` and `xtask`, and may only fall. The
+//! number of comments in bodies, per 100 lines of code in `crates/*/src`, may only rise.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds the doc comments of a file and, if it is part of a library or a program, its code before its tests.
+    /// Adds the doc comments of a file and, if it belongs to a library or a program, its code without tests.
     fn add(&mut self, name: &str, text: &str) {
         let module = name.starts_with("crates/").then(|| name.split_once("/src/")).flatten();
         let mut in_src = module.is_some_and(|(_, module)| {
@@ -80,8 +80,8 @@ impl Counts {
         *previous = word;
     }
 
-    /// The counters as in the file. They are rounded against the limit, so that a limit holds for the state from
-    /// which it was written.
+    /// The counters as in the file. They are rounded against the limit, so that a limit holds for the state
+    /// from which it was written.
     fn rates(&self) -> BTreeMap<String, u64> {
         let accents = ACCENTS.iter().map(|(key, ..)| {
             let count = self.accents.get(key).copied().unwrap_or_default();

@@ -51,7 +51,7 @@ pub struct Args {
     /// fq_codel]
     #[arg(long, value_name = "SPEC")]
     pub(super) qdisc: Option<String>,
-    /// Discipline from --out to --in [default: that of --qdisc]
+    /// Discipline from --out to --in [default: same as --qdisc]
     #[arg(long, alias = "qdisc-back", value_name = "SPEC")]
     pub(super) qdisc_reverse: Option<String>,
     /// Propagation delay from --in to --out, as in 20ms, after the last bit of a frame; a table if it varies,

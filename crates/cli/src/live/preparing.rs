@@ -215,7 +215,7 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
     Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket: own_socket, changes })
 }
 
-/// Opens the control socket: beside that of the predecessor if it has this name.
+/// Opens the control socket, in parallel with the predecessor's if that has the same name.
 fn listen(
     args: &Args,
     predecessor: Option<&Predecessor>,
@@ -228,8 +228,8 @@ fn listen(
     }))
 }
 
-/// The changes of each interface that are undone at the end, with the files that list them: those of this
-/// process, and those of the predecessor if this process takes over.
+/// The changes of each interface that are undone at the end, with the files that list them: of this process,
+/// and of its predecessor if this process takes over.
 fn changes(
     args: &Args,
     real: &[&str],

@@ -1,10 +1,10 @@
 //! Every interleaving of both sides of a hand-over, with processes that are stopped, continued, killed or
 //! delayed, answers that are lost, a queue that is sent sooner or later, and a third process that starts.
 //!
-//! Both state machines are those of the program. The rest is a model: a connection, which the kernel closes
-//! with its process; the lock of the interface, which the kernel frees with its process; and the drivers of
-//! the machines. Any of their actions may come before or after any other one. Time passes in seconds, at
-//! whose ends the processes that run do what they can.
+//! Both state machines come from the program. The rest is a model: a connection, which the kernel closes with
+//! its process; the lock of the interface, which the kernel frees with its process; and the drivers of the
+//! machines. Any of their actions may come before or after any other one. Time passes in seconds, at whose
+//! ends the processes that run do what they can.
 
 use super::earlier::{Earlier, Moment, SILENT, Share};
 use super::messages::{HandOverAnswer, HandOverRequest};

@@ -13,7 +13,7 @@
 //!   adaptive`.
 //!
 //! # Deviations
-//! - The thresholds and the weight are those of the rate for which it was built. They cannot follow a link
+//! - The thresholds and the weight follow from the rate for which it was built. They cannot follow a link
 //!   that varies.
 //! - `max_p` is clamped to `bottom` and `top`; the published steps could leave the range by one step.
 //! - Steps are taken at arrivals, when an interval has passed since the last one, as in ns-2; the paper has a
@@ -21,7 +21,7 @@
 //! - The default `limit` is four times `max`, the relation that tc-red(8) uses.
 //!
 //! # Cost
-//! - That of `red`.
+//! - The same as `red`.
 //!
 //! # References
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's
@@ -93,7 +93,7 @@ impl Default for Config {
 /// `min` is at least this many packets, so that slow links are not starved (section 4).
 const LEAST_MIN: f64 = 5.0;
 
-/// Ratio of the largest packet to `avpkt` from which advice is given. The default of `avpkt` is that of the
+/// Ratio of the largest packet to `avpkt` from which advice is given. The default of `avpkt` comes from the
 /// papers, 500 bytes.
 const TOO_LARGE: u64 = 2;
 

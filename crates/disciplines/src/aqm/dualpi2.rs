@@ -35,8 +35,8 @@
 //! - Priority and protection are a weighted round robin with credit. The RFC leaves the choice of the
 //!   scheduler open, and also describes a time-shifted FIFO. Credit begins as after a classic packet of full
 //!   size.
-//! - The exception for a short queue is that of PIE (RFC 8033, section 4.1). RFC 9332 does not have it, so at
-//!   p' = 100 % its queues would drop every packet.
+//! - The exception for a short queue is PIE's (RFC 8033, section 4.1). RFC 9332 does not have it, so at p' =
+//!   100 % its queues would drop every packet.
 //! - Memory is counted in bytes of IP packets, not with the structures of the kernel.
 //! - Linux's `split_gso` is missing, since the simulator's packets are not aggregates.
 //! - `max_rtt` and `typical_rtt` replace parameters of the controller, as in tc; here a warning names those

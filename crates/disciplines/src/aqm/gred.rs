@@ -6,22 +6,22 @@
 //! - Each virtual queue is written as a `red`: `vqs [(red min 60kb max 90kb) (red min 20kb max 40kb)]`. A
 //!   packet belongs to the one with the number of its class, or of its drop precedence with `key dscp` (AF11
 //!   1, AF12 2, AF13 3); if there is none, to `default`.
-//! - A virtual queue counts its own packets. With `grio` it counts those of every virtual queue of the same
-//!   or a higher priority (`prios`, 1 the highest), as in RIO: packets out of profile are dropped for the
-//!   length of all, those in profile for theirs. With equal priorities all count the whole queue, as in WRED.
+//! - A virtual queue counts its own packets. With `grio` it counts the packets of every virtual queue of the
+//!   same or a higher priority (`prios`, 1 the highest), as in RIO: packets out of profile are dropped for
+//!   the length of all, those in profile for theirs. With equal priorities all count the whole queue, as
+//!   in WRED.
 //!
 //! # Deviations
 //! - tc sets up each virtual queue with a command of its own (`setup vqs 3 default 2`, then `vq 1 prio 2
 //!   limit ...`). Here they are a list, in the order of their numbers, from 0 on.
 //! - In Linux the number is the low bits of `tc_index`, which another qdisc or a filter sets from the DSCP.
-//! - With `grio` the kernel adds up the averages of the queues; here the average is that of the sum of their
-//!   lengths.
+//! - With `grio` the kernel adds up the averages of the queues; here the sum of their lengths is averaged.
 //! - A packet that belongs to no virtual queue has no limit in the kernel; here it belongs to `default`.
-//! - RED is that of `red`, so `weight`, `gentle`, `wait`, `adaptive` and others may be written, too. Only the
-//!   arriving packet is dropped.
+//! - RED is the same as in `red`, so `weight`, `gentle`, `wait`, `adaptive` and others may be written, too.
+//!   Only the arriving packet is dropped.
 //!
 //! # Cost
-//! - That of `red`; with `grio` a step per virtual queue for each arrival and departure.
+//! - The same as `red`; with `grio` a step per virtual queue for each arrival and departure.
 //!
 //! # References
 //! - Linux: the usage text of tc for `gred`; tc-red(8). Hadi Salim, "gred", 1999.
@@ -89,7 +89,7 @@ impl Default for Config {
     }
 }
 
-/// The thresholds of the default virtual queues, bytes: the first is that of packets without a precedence.
+/// The thresholds of the default virtual queues, bytes: the first is for packets without a precedence.
 const THRESHOLDS: [(u64, u64); 4] = [(30_000, 90_000), (30_000, 90_000), (20_000, 60_000), (10_000, 30_000)];
 /// Largest number of virtual queues, and the lowest priority.
 const MOST: u16 = 16;
@@ -365,7 +365,7 @@ mod tests {
         );
     }
 
-    /// B counts the packets of A, which are more urgent, and A does not count those of B.
+    /// B counts the packets of A, which are more urgent, and A does not count B's packets.
     #[test]
     fn with_grio_the_lower_priority_counts_all() {
         assert_eq!(

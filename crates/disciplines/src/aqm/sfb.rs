@@ -28,7 +28,7 @@
 //! - All unresponsive flows share one penalty box with one rate and one burst. tc-sfb(8) could also mean a
 //!   burst for each flow.
 //! - A full buffer refuses a packet after the bins have learnt from it. `limit` is 1,000 packets, the usual
-//!   transmit queue of a device; Linux takes that of the device.
+//!   transmit queue of a device; Linux takes the value of the device.
 //! - `levels`, `bins` and `ecn` are constants in Linux: 8, 16 and on. Above a probability of one half packets
 //!   are dropped instead of marked, as in Linux.
 //!
@@ -258,7 +258,7 @@ pub struct Sfb<P> {
     /// Source of the keys.
     secret: u64,
     rng: Rng,
-    /// Time from which the hashes change: that of the first call.
+    /// Time from which the hashes change: the time of the first call.
     epoch: Option<Epoch>,
     /// Bins that decide on packets.
     active: Bins,

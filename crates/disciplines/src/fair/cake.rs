@@ -5,7 +5,7 @@
 //! - The shaper sends at `bandwidth` by a virtual clock: each packet leaves when those before it would have
 //!   been sent. There is no bucket, so no burst fills the modem behind. It counts what the link adds to a
 //!   packet: `overhead`, `mpu`, and the cells of `atm` or `ptm`, or a word such as `docsis` for all of them.
-//! - A packet's DSCP selects a tin. A tin goes before those of lower urgency while it is below its threshold,
+//! - A packet's DSCP selects a tin. A tin goes before tins of lower urgency while it is below its threshold,
 //!   a share of the rate; above the threshold it gets what they leave. So urgent traffic has low delay, and a
 //!   sender that marks too much of it as urgent gains nothing.
 //! - A tin has 1,024 queues in sets of eight. A flow whose place is taken gets another place of its set, so
@@ -40,8 +40,9 @@
 //! - Lengths are those that the backend counts: IP lengths in the simulator, and in `giveway live` with its
 //!   `--overhead`, which is 14 by default. tc takes the IP length as soon as there is a word about overhead.
 //! - `overhead` and a kind of link cannot be combined, except with `raw` and `ether-vlan`: in tc the later
-//!   word wins. `mpu` and the framing replace those of the kind of link.
-//! - `nat` has no effect, since the backends have no address translation: hosts are those of the packet.
+//!   word wins. `mpu` and the framing replace the values from the kind of link.
+//! - `nat` has no effect, since the backends have no address translation: hosts come from the
+//!   packet's addresses.
 //! - `fwmark` is refused: the metadata of a packet has no mark.
 //! - `split-gso` has no effect, because a discipline gets packets and no aggregates. A sender of the
 //!   simulator with `gso` sends several packets at once, which it has cut itself. `giveway live` asks for
@@ -558,8 +559,8 @@ impl<P> Qdisc<P> for Cake<P> {
         self.backlog = Backlog::ZERO;
     }
 
-    /// The queues in use count as flows, also decaying ones. The memory is that of all queues, which always
-    /// exist.
+    /// The queues in use count as flows, also decaying ones. The memory includes all queues, which
+    /// always exist.
     fn flow_table(&self) -> FlowTable {
         let sum = |of: fn(&Tin) -> u32| self.tins.iter().map(|tin| u64::from(of(tin))).sum();
         FlowTable {

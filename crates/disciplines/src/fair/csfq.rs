@@ -514,7 +514,8 @@ mod tests {
     }
 
     proptest! {
-        /// Without labels there are no drops by alpha, so the order and the drops are those of `fifo`.
+        /// Without labels there are no drops by alpha, so the order and the drops are the same as
+        /// with `fifo`.
         #[test]
         fn without_labels_it_is_a_fifo(ops in any_flows()) {
             let run = |spec: &str| events(&spec.parse().unwrap(), &ops);

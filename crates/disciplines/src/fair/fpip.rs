@@ -30,7 +30,7 @@
 //!   burst beside slow long flows does. A test shows both. A floor for each flow (`floor_each`) exceeds the
 //!   fair share of more than a thousand flows, and then limits none of them; a test shows that.
 //! - F4, F5. Without long flows R stays. An accepted rate of 0 counts as a thousandth of the link.
-//! - F6. Rates decay by the time since their last update. Read literally, the clock of sRate is that of short
+//! - F6. Rates decay by the time since their last update. Read literally, the clock of sRate counts short
 //!   packets only, and the decay between long packets would be applied twice.
 //! - F7. Every arrival updates PIP, and one draw decides on congestion. The drop has its own draw, only if
 //!   its probability is above 0.
@@ -38,7 +38,7 @@
 //!   is forgotten.
 //! - F11. Accepted packets leave with the label min(r, R), as in CSFQ. The paper mentions relabelling in
 //!   section 4.1 only.
-//! - F12. Every output runs the core, also that of an edge router: the paper's bottleneck is an output of its
+//! - F12. Every output runs the core, also an edge router's: the paper's bottleneck is an output of its
 //!   edge router.
 //! - F13. Long flows are counted in a table. Each `sweep` removes those that have been silent for `idle`
 //!   (T_n). Both tables are bounded; at the bound, the flows that have been silent longest are removed.
@@ -338,7 +338,7 @@ struct Core {
     /// C, bit/s.
     capacity: f64,
     short: Averaging,
-    /// Average of the accepted rate, if it differs from that of the short flows' rate.
+    /// Average of the accepted rate, if it differs from the average for the short flows' rate.
     accepted: Option<Averaging>,
     adjust: Adjust,
     adjust_every: Span,
@@ -843,7 +843,7 @@ mod tests {
     }
 
     proptest! {
-        /// If no flow becomes long, departures and drops are those of `fifo`.
+        /// If no flow becomes long, departures and drops are the same as with `fifo`.
         #[test]
         fn with_an_endless_threshold_it_is_a_fifo(ops in any_flows()) {
             let run = |spec: &str| events(&spec.parse().unwrap(), &ops);

@@ -20,12 +20,12 @@
 //!
 //! # Deviations
 //! - A packet with a departure time or a reserved rate comes from a socket, whose flow has a queue of its
-//!   own. All other packets are those of a router: their flows are hashed into `orphan_mask` + 1 queues. The
-//!   kernel knows sockets, of which a packet here has no trace.
+//!   own. All other packets are treated as a router's: their flows are hashed into `orphan_mask` + 1 queues.
+//!   The kernel knows sockets, of which a packet here has no trace.
 //! - `buckets` has no effect: flows are found exactly, whatever the size of a table.
 //! - No packet has the priority that Linux gives to control packets, so there is no queue for them.
-//! - The pause is that of the whole quanta that the flow needs for its next packet. By lateness of the link
-//!   it is shortened to half at most.
+//! - The pause covers the whole quanta that the flow needs for its next packet. By lateness of the link it is
+//!   shortened to half at most.
 //! - `timer_slack`: the discipline is called again this time after the first packet may leave, unless another
 //!   call comes before.
 //! - `nopacing` ignores rates, not departure times. A departure time stays on the packet, so a second `fq` on

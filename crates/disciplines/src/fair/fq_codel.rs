@@ -284,7 +284,7 @@ impl<P: 'static> Qdisc<P> for FqCodel<P> {
         self.backlog = Backlog::ZERO;
     }
 
-    /// The queues in use count as flows. The memory is that of all queues, which always exist.
+    /// The queues in use count as flows. The memory includes all queues, which always exist.
     fn flow_table(&self) -> FlowTable {
         let entry = size_of::<Flow>();
         FlowTable {

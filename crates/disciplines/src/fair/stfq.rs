@@ -361,7 +361,7 @@ mod tests {
     }
 
     proptest! {
-        /// Departures and drops are those of the reference, which never removes a flow, wherever virtual time
+        /// Departures and drops equal the reference's, which never removes a flow, wherever virtual time
         /// restarts and passed entries are removed.
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400), limit in 1..20u64) {

@@ -102,7 +102,7 @@ struct Flow {
     fresh: bool,
     /// True if the flow has packets queued.
     queued: bool,
-    /// True if the flow is among those of the next round.
+    /// True if the flow belongs to the next round.
     listed: bool,
 }
 

@@ -27,7 +27,7 @@
 //! - Empty slots were examined one by one. Here find-first-set skips them.
 //!
 //! # Deviations
-//! - The default `width` is that of the rate for which it was built. It cannot follow a link that varies.
+//! - The default `width` follows from the rate for which it was built. It cannot follow a link that varies.
 //! - The description of this reconstruction files a stamp in the past under the slot of virtual time. Here
 //!   the window begins at the lowest slot in use, so a late flow, which packets of different sizes can cause,
 //!   keeps its order.
@@ -300,7 +300,7 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
 
-    /// Stamps of B 7 13, C 5 9: the order is that of `trr` with enough slots, for any number of slots.
+    /// Stamps of B 7 13, C 5 9: the order equals that in `trr` with enough slots, for any number of slots.
     #[test]
     fn stamps_do_not_wrap_round() {
         for slots in [1, 7, 11, 101, 4096] {

@@ -213,8 +213,8 @@ mod tests {
     }
 
     proptest! {
-        /// The departures are those of the definition with lists, and T is never more than twice the largest
-        /// L/ρ ahead of the clock.
+        /// The departures equal those by the definition with lists, and T is never more than twice the
+        /// largest L/ρ ahead of the clock.
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..3u64, 0..5u16, 1..10u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];

@@ -319,7 +319,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every stamp is that of the fluid in fractions, within the rounding error, which is less than a
+        /// Every stamp equals the fluid's stamp in fractions, within the rounding error, which is less than a
         /// thousandth of a nanosecond.
         #[test]
         fn stamps_are_those_of_the_fluid(

@@ -23,11 +23,11 @@
 //! - Weights are rounded to a sixteenth. The paper names link bandwidths as a parameter but gives no rule.
 //!   `inner smooth` counts packets; `inner deficit` and `inner srr` count bytes. The authors tried the latter
 //!   and rejected it.
-//! - The largest sub-queue is that of one node alone, by bytes. Among equal ones it is the oldest node, and
-//!   the root before all others. `measure packets` counts packets. `descend` goes from the root to the
-//!   largest part of each node instead. The dropped packet may be the arriving one.
+//! - The largest sub-queue is the largest of one node alone, by bytes. Among equal ones it is the oldest
+//!   node, and the root before all others. `measure packets` counts packets. `descend` goes from the root to
+//!   the largest part of each node instead. The dropped packet may be the arriving one.
 //! - `drop` selects other packets, and `order fifo` serves in the order of arrival with the same drops. They
-//!   separate the effect of the order from that of the drops.
+//!   separate the effect of the order from the effect of the drops.
 //! - Branches stay, as in the paper, but not without limit: above `branches` nodes, empty ones are forgotten.
 //!   Literal orders, which examine empty places, then serve differently.
 //! - When routes change, queued packets stay where they are, so a flow may be reordered.

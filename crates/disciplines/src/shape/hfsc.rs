@@ -29,7 +29,7 @@
 //!
 //! # References
 //! - Stoica, Zhang and Ng, "A Hierarchical Fair Service Curve Algorithm for Link-Sharing, Real-Time and
-//!   Priority Services", SIGCOMM 1997; section numbers are those of the journal version, 2000.
+//!   Priority Services", SIGCOMM 1997; section numbers refer to the journal version, 2000.
 //! - Linux: tc-hfsc(7) and tc-hfsc(8), for the words of a curve.
 
 mod curve;

@@ -22,7 +22,7 @@
 //!   class has a name and its filters. A tree is written as it is nested, so it has no cycles.
 //! - In Linux a filter may be at any class. Here the filters of an inner class hold for all classes below, in
 //!   addition to their own.
-//! - `ceil` above that of the parent is refused; in Linux it has no effect.
+//! - `ceil` above the parent's is refused; in Linux it has no effect.
 //! - A leaf that holds its packets back, as a shaper does, is passed over until they may leave.
 //! - Default bursts are an MTU and 100 bytes, which is tc's default on a kernel with precise timers. Lengths
 //!   are IP lengths.

@@ -69,13 +69,13 @@ pub struct Config {
     pub delay: Span,
     /// Variation of the delay: the largest of a uniform distribution, otherwise the standard deviation.
     pub jitter: Span,
-    /// Correlation of the delay of a packet with that of the one before.
+    /// Correlation of the delay of a packet with the delay of the one before.
     pub correlation: Share,
     /// Distribution of the delay.
     pub distribution: Distribution,
     /// Probability that a packet is lost.
     pub loss: Share,
-    /// Correlation of the loss of a packet with that of the one before.
+    /// Correlation of the loss of a packet with the loss of the one before.
     pub loss_correlation: Share,
     /// Losses in bursts, by Gilbert and Elliott: `[p r 1-h 1-k]`, the probabilities that the good and the bad
     /// state end, and of a loss in the bad and in the good state. By default r is 1 - p, 1-h 100 % and 1-k 0.

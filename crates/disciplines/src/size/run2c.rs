@@ -16,7 +16,7 @@
 //!
 //! # Deviations
 //! - The EFD paper compares with Run2C, but specifies neither its drop policy nor its behaviour without
-//!   marked packets. The drop policy is that of `efd`, and `source table` is the table of LAS, so that only
+//!   marked packets. The drop policy comes from `efd`, and `source table` is the table of LAS, so that only
 //!   the choice of the level differs.
 //! - The table counts all arrivals, dropped packets included: the size is the load that the flow sent, as
 //!   with offsets.

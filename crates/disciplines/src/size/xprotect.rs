@@ -5,7 +5,7 @@
 //!   detected flows are in the table. Each packet of another flow is detected with `probability`, and its
 //!   flow then enters the table.
 //! - Most flows are short and most packets belong to long ones. With a probability of 1% it detects 18% of
-//!   the flows of 20 packets, 63% of those of 100 packets, and all of 1,000: 1 - (1 - p)^n.
+//!   the flows of 20 packets, 63% of the flows of 100 packets, and all of 1,000: 1 - (1 - p)^n.
 //! - The bytes before the detection are unknown, so the count begins there.
 //! - The table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most
 //!   `flows`, and at that number removes those that have been silent longest.
@@ -301,7 +301,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// The discipline with the given draws, or with those of stream 1.
+    /// The discipline with the given draws, or with the draws of stream 1.
     fn built<P: 'static>(config: &Config, draws: Option<Vec<f64>>) -> XProtect<P> {
         let mut built = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         if let Some(draws) = draws {

@@ -126,7 +126,7 @@ pub fn operations() -> impl Strategy<Value = Vec<(u64, bool, u16, u32)>> {
     prop::collection::vec((gap, arrives, 0..5u16, 1..10u32), 1..250)
 }
 
-/// Compares each departure of a discipline with that of its model.
+/// Compares each departure of a discipline with its model.
 pub fn follows(
     spec: &str,
     model: &mut impl Model,

@@ -29,7 +29,7 @@ impl Looks {
 /// The series of a figure, with their labels and looks.
 pub(super) struct Legend {
     entries: Vec<Entry>,
-    /// True if lines have dashes. Those of many points would be lost in the dashes.
+    /// True if lines have dashes. Lines of many points would be lost in the dashes.
     pub(super) dashed: bool,
 }
 

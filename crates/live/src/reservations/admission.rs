@@ -130,7 +130,7 @@ pub struct LinkReservations {
 }
 
 impl AdmissionControl {
-    /// Creates a table for each direction whose link has a rate in `links`. `addresses` are those of the
+    /// Creates a table for each direction whose link has a rate in `links`. `addresses` belong to the
     /// interfaces at which the frames of each direction come in. Messages with a key that were written before
     /// `now` are refused.
     pub fn new(

@@ -193,8 +193,8 @@ impl Cobalt {
         ceases
     }
 
-    /// True if the state of an empty queue equals that of a new one: BLUE's probability and CoDel's count are
-    /// zero, and the last packet left at least an interval ago.
+    /// True if the state of an empty queue equals a new one's: BLUE's probability and CoDel's count are zero,
+    /// and the last packet left at least an interval ago.
     #[inline]
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.count == 0 && self.probability.0 == 0 && now >= self.next
@@ -346,7 +346,7 @@ mod tests {
         assert!(state.is_at_rest(at(1_000_000)));
     }
 
-    /// With a probability of a half, half of the packets are dropped, also those of ECN-capable senders.
+    /// With a probability of a half, half of the packets are dropped, also from ECN-capable senders.
     #[test]
     fn blue_drops_without_delay_and_without_marks() {
         let mut bench = Bench::new();

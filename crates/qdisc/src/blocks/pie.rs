@@ -6,9 +6,9 @@
 //! [`Controller::wants_drop`] about an arrival, and reports departures.
 //!
 //! There is no timer. A call first makes the updates that are due, one by one, with the queue as it was
-//! between the calls, so that the result is that of a timer. Once the probability no longer changes, the rest
-//! is skipped; after 4,096 updates (a minute) without a call it is skipped in any case. Several queues have
-//! one grid of updates.
+//! between the calls, so that the result is the same as with a timer. Once the probability no longer changes,
+//! the rest is skipped; after 4,096 updates (a minute) without a call it is skipped in any case. Several
+//! queues have one grid of updates.
 
 use crate::qdisc::Invalid;
 use crate::units::{Share, Span, Time};
@@ -197,7 +197,7 @@ impl Controller {
         }
     }
 
-    /// This controller under another law. Its burst allowance is at most that of the law.
+    /// This controller under another law. Its burst allowance is at most the law's.
     pub fn under(self, law: &Law) -> Controller {
         let burst = self.state.burst.min(law.max_burst);
         Controller { state: State { burst, ..self.state }, ..self }
@@ -400,7 +400,7 @@ mod tests {
         assert!(drops(8.4, 0.1, 0.99));
     }
 
-    /// The delay is that of the head when it leaves; with the estimator of rates it is the time to send what
+    /// The delay is the head's when it leaves; with the estimator of rates it is the time to send what
     /// is queued.
     #[test]
     fn the_delay_has_two_definitions() {
@@ -490,7 +490,7 @@ mod tests {
     }
 
     proptest! {
-        /// For random delays the probability equals that of the RFC's rules, bit by bit.
+        /// For random delays the probability follows the RFC's rules, bit by bit.
         #[test]
         fn the_probability_is_that_of_the_rfc(delays in prop::collection::vec((0..200_000u64, 1..30u32), 1..60)) {
             let mut state = State::new(Span::ms(150));

@@ -40,7 +40,7 @@ const fn or_null(name: &'static str, unit: &'static str, what: &'static str) -> 
     Column { name, unit, nullable: true, what }
 }
 
-/// The columns that identify a run, in front of those of a table.
+/// The columns that identify a run, in front of a table's own.
 pub const OF_RUN: [Column; 2] = [
     column("qdisc", "", "The specification of the discipline, without parameters that have their defaults."),
     column("seed", "", "The seed."),
@@ -335,7 +335,7 @@ pub(crate) const METRICS: Table = Table {
     ],
 };
 
-/// The columns of `summary.parquet` in front of the metrics; those of parameters follow `discipline`.
+/// The columns of `summary.parquet` in front of the metrics; the columns of parameters follow `discipline`.
 pub(crate) const SUMMARY: Table = Table {
     file: "summary.parquet",
     about: "A row for each run, with a column for each parameter that any of the disciplines has and for each metric that any of the \
@@ -357,8 +357,8 @@ pub(crate) const SUMMARY: Table = Table {
     ],
 };
 
-/// The columns of the data set of a sweep in front of the metrics; those of the varied parameters follow
-/// `seed`.
+/// The columns of the data set of a sweep in front of the metrics; the columns of the varied parameters
+/// follow `seed`.
 pub(crate) const DATASET: Table = Table {
     file: "trials/*.parquet",
     about: "The trials of a sweep: a row for each, with a column for each key that the sweep varies and for each metric. A column of a key is \

@@ -194,7 +194,7 @@ pub(super) struct Thing {
     dirs: Vec<PathBuf>,
 }
 
-/// The tables of runs. Those of older formats have the same names.
+/// The tables of runs. Older formats use the same names.
 fn tables() -> impl Iterator<Item = &'static str> {
     TABLES.iter().map(|(name, _)| *name)
 }

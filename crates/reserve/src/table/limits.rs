@@ -28,7 +28,7 @@ impl Limits {
     pub const MOST: usize = 4096;
     /// Default lifetime, in nanoseconds: half a minute.
     pub const LIFETIME: u64 = 30_000_000_000;
-    /// Default for the smallest rate: that of the slowest telephone calls.
+    /// Default for the smallest rate: the rate of the slowest telephone calls.
     pub const LEAST: Rate = Rate::kbit(8);
     /// Default for the largest number of reservations of one owner.
     pub const OWNER_FLOWS: usize = 256;

@@ -19,8 +19,8 @@
 //! # The rate
 //! The queue must form where the discipline is. A line's own buffer comes first if it is filled, so the
 //! shaper is a little slower than the line. The chosen discipline is simulated once more as it is deployed,
-//! with its shaper in front of the line. The figures of the recommendation are those of this simulation. If
-//! it is not better than the baseline there, the recommendation is to change nothing.
+//! with its shaper in front of the line. The figures of the recommendation come from this simulation. If it
+//! is not better than the baseline there, the recommendation is to change nothing.
 
 mod commands;
 mod target;
@@ -109,7 +109,7 @@ pub struct Advice {
 struct Candidate<'a> {
     row: &'a Row,
     spec: Spec,
-    /// Its score under each seed; that of the baseline is 0.
+    /// Its score under each seed; the baseline's is 0.
     scores: Vec<f64>,
 }
 
@@ -335,7 +335,7 @@ fn as_good(one: &[f64], other: &[f64]) -> bool {
     change <= difference.ci95.unwrap_or(0.0) || change < WORTH
 }
 
-/// The index of the recommended candidate, and those of all that are as good as the best.
+/// The index of the recommended candidate, and the indices of all that are as good as the best.
 fn choose(candidates: &[Candidate<'_>]) -> (usize, Vec<usize>) {
     let score = |at: &usize| mean(&candidates[*at].scores);
     let best =

@@ -24,7 +24,7 @@ pub struct Link {
     pub up: Rate,
     /// The rate downstream.
     pub down: Rate,
-    /// The round-trip time of every connection; `None` takes those of the capture.
+    /// The round-trip time of every connection; `None` takes the times of the capture.
     pub rtt: Option<Span>,
     /// The length of stretches of the capture that each seed draws; `None` replays the whole capture.
     pub resample: Option<Span>,
@@ -36,7 +36,7 @@ pub struct Link {
 pub struct Senders<'a> {
     /// The mode: applications or packets.
     pub mode: Mode,
-    /// The congestion control of every TCP connection; `None` is that of the preset.
+    /// The congestion control of every TCP connection; `None` takes the preset's.
     pub congestion: Option<&'a Congestion>,
 }
 
@@ -137,7 +137,8 @@ impl Link {
         if up == down { format!("{up}{hours}") } else { format!("{up}-{down}{hours}") }
     }
 
-    /// The file of this link beside those of other links: the name of the link is in front of the extension.
+    /// The file of this link next to the files of other links: the name of the link is in front of
+    /// the extension.
     pub fn file(&self, file: &Path) -> PathBuf {
         let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let (stem, ending) = (part(file.file_stem()), part(file.extension()));

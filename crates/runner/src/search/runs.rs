@@ -74,7 +74,7 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search that halves the interval `between` until it is as narrow as `width`. `name` is that of the
+    /// A search that halves the interval `between` until it is as narrow as `width`. `name` is shown at the
     /// progress bar.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::fields::{Reading, head};
 use crate::network::{Network, Port, Queue, Stream};
 use crate::tree::{Node, Table};
 
-/// The least ratio of the rate of an access link to that of the bottleneck. A slower access link would
+/// The minimum ratio of the rate of an access link to the rate of the bottleneck. A slower access link would
 /// sometimes have a queue.
 const FASTER: u64 = 4;
 
@@ -389,7 +389,7 @@ impl<'a> Check<'a> {
     }
 
     /// Checks that Linux TCP supports the parameters of the scenario. It has fewer of them than the
-    /// simulator, and most are those of a whole host.
+    /// simulator, and most of them apply to a whole host.
     fn tcp(&mut self) -> Option<TcpConfig> {
         let streams = &self.network.traffic;
         let first = streams.first()?;
@@ -452,7 +452,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The table of a link, and that of its reverse direction.
+/// The tables of a link and of its reverse direction.
 fn directions(link: &Table) -> impl Iterator<Item = &Table> {
     [Some(link), link.get("back").and_then(Node::table)].into_iter().flatten()
 }

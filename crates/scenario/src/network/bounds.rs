@@ -5,7 +5,7 @@
 //! for a flow that exceeds its reservation by at most a burst, and for packets that are not dropped. The
 //! delay begins with the arrival of a packet and ends with its last bit on the wire, without propagation.
 //!
-//! On a link whose rate varies, bounds are those of its lowest rate.
+//! On a link whose rate varies, bounds hold for its lowest rate.
 //!
 //! Best-effort traffic delays a reserved packet by one packet of the largest size. A discipline without
 //! reservations, which gives every flow a turn, has a bound only for a known number of flows, and only if the

@@ -23,8 +23,8 @@ pub(crate) struct Parts {
     /// The topologies. Each writes links between nodes with systematic names.
     #[schemars(with = "Part")]
     pub topology: IgnoredAny,
-    /// The timing of machines, which are perfectly on time by default. "measured" is that of a virtual
-    /// machine, and the name of a CSV file that of another one; a table has each part. With a measured
+    /// The timing of machines, which are perfectly on time by default. "measured" is the timing of a virtual
+    /// machine, and the name of a CSV file stands for another one; a table has each part. With a measured
     /// timing, sources and receivers wake up late, received segments are joined, and TCP sends up to 64 KiB
     /// back to back.
     #[schemars(with = "Part")]
@@ -177,7 +177,7 @@ pub(crate) struct TimingKeys {
 }
 
 /// The keys of a medium that links share. One link at a time sends a burst of packets, which all arrive at
-/// its end. The defaults are those of 802.11n at 5 GHz.
+/// its end. The defaults come from 802.11n at 5 GHz.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct MediumKeys {

@@ -62,7 +62,7 @@ pub(super) fn equipped(
 }
 
 /// A function from pairs of nodes, sender first, to the measured ports that flows between them cross, on any
-/// of several equally short paths. Routes are those of a network without outages.
+/// of several equally short paths. Routes are computed without outages.
 pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
 
 /// The setup of a recorder for a run.
@@ -74,7 +74,7 @@ pub struct Measured {
     pub crossed: Crossed,
     /// The names of all ports, by number.
     pub port_names: Vec<String>,
-    /// The rates of all ports, by number. That of a link that varies is the mean of what it offers in the
+    /// The rates of all ports, by number. The rate of a link that varies is the mean of what it offers in the
     /// measurement interval.
     pub rates: Vec<Rate>,
     /// The ports whose rate varies.
@@ -172,8 +172,8 @@ impl Network {
         })
     }
 
-    /// The plan of the simulation of a trial. Random streams have names: those of a link its name, those of
-    /// traffic [`Stream::id`](super::traffic::Stream::id). They do not depend on the discipline, so all
+    /// The plan of the simulation of a trial. Random streams have names: streams of a link its name, streams
+    /// of traffic [`Stream::id`](super::traffic::Stream::id). They do not depend on the discipline, so all
     /// disciplines get the same arrivals.
     ///
     /// # Panics

@@ -130,8 +130,8 @@ impl Stepped {
         self.places.iter().map(|place| &*place.name)
     }
 
-    /// The context of a new discipline of a port, at the present rate of the link: that of the scenario if it
-    /// varies. Each call names other random streams, by the number of the call.
+    /// The context of a new discipline of a port, at the present rate of the link, or the rate in the
+    /// scenario if it varies. Each call names other random streams, by the number of the call.
     ///
     /// # Errors
     /// If there is no such port.
@@ -180,7 +180,7 @@ impl Stepped {
     }
 
     /// Changes the rate of a link from its next transmission on ([`Sim::change_rate`]). Disciplines at other
-    /// links that know the rates downstream keep those of the scenario.
+    /// links that know the rates downstream keep the rates of the scenario.
     ///
     /// # Errors
     /// The reason for which the link cannot be changed.
@@ -237,7 +237,7 @@ impl Stepped {
         named(&self.traffic, self.sim.remarks())
     }
 
-    /// Ends the trial at the present time: reports all flows to the probe. The results are those of
+    /// Ends the trial at the present time: reports all flows to the probe. The results are the same as from
     /// [`Network::run`] after a step to [`until`](Stepped::until).
     pub fn finish<R: Probe<Segment>>(self, probe: &mut R) -> Finished {
         let remarks = self.remarks();

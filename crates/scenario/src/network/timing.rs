@@ -29,7 +29,7 @@ pub(crate) struct MachineTiming {
 
 /// The name of the measured timing that is part of the program, in a scenario.
 const MEASURED: &str = "measured";
-/// The bursts of TCP senders with a measured timing, which are those of Linux.
+/// The bursts of TCP senders with a measured timing, as Linux sends them.
 const GSO: Bytes = Bytes(65_536);
 
 /// Reads `timing`. Files are relative to `folder`.

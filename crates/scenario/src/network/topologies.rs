@@ -59,7 +59,7 @@ pub struct Edge {
     pub delay: Span,
     /// The cost in routing.
     pub cost: u32,
-    /// The largest packet; `None` for that of the table.
+    /// The largest packet; `None` for the value in the table.
     pub mtu: Option<Bytes>,
     /// The probability that a packet is lost.
     pub loss: Share,

@@ -142,7 +142,7 @@ impl Topology {
     }
 }
 
-/// The default queue of a link, which is as long as that of Linux.
+/// The default queue of a link, which is as long as in Linux.
 fn default_queue() -> Queue {
     Queue::Fixed("fifo limit 1000p".parse().expect("the default discipline is valid"))
 }
@@ -370,7 +370,7 @@ impl Building<'_> {
     }
 
     /// Adds one direction, from one node to another, each given as its name and its number. `rate` and
-    /// `delay` are those of the link, and the default of the direction. Returns false if there is such a port
+    /// `delay` come from the link, as the defaults of the direction. Returns false if there is such a port
     /// already, and reports that.
     fn port(
         &mut self,

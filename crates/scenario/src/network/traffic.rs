@@ -386,7 +386,7 @@ fn refuse_ends(reading: &mut Reading, table: &Table, what: &str, source: &Traffi
     written().next().is_some()
 }
 
-/// The pairs of nodes of a source: those that its file names, or those of the scenario.
+/// The pairs of nodes of a source: the pairs that its file names, or the pairs of the scenario.
 fn resolve_pairs(
     reading: &mut Reading,
     stream: &Stream,

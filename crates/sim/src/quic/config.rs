@@ -13,7 +13,7 @@ use crate::tcp::{HyStartRule, Ratios};
 pub struct QuicConfig {
     /// Congestion control with its parameters: "cubic", "bbr version 1".
     pub congestion: Congestion,
-    /// Largest UDP payload, 1,200 to 1,452 bytes; the IP packet is 28 bytes longer. 1,350 bytes are those of
+    /// Largest UDP payload, 1,200 to 1,452 bytes; the IP packet is 28 bytes longer. 1,350 bytes come from
     /// Langley et al., "The QUIC transport protocol", 2017.
     pub datagram: Bytes,
     /// Initial window, in packets (RFC 9002, section 7.2).

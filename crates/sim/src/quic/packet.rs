@@ -13,8 +13,8 @@
 //! a range. With ECN the last two are the counts of marked and of capable packets.
 //!
 //! The frames with data are not in the segment: the receiver looks them up at the sender, by packet number
-//! ([`super::sent`]). Lengths are those of RFC 9000: a header with a connection number of 8 bytes and a
-//! packet number of 2, numbers of variable length (section 16), and 16 bytes of authentication.
+//! ([`super::sent`]). Lengths follow RFC 9000: a header with a connection number of 8 bytes and a packet
+//! number of 2, numbers of variable length (section 16), and 16 bytes of authentication.
 
 use giveway_qdisc::Span;
 

@@ -56,7 +56,7 @@ pub struct TcpConfig {
     /// The receiver counts marks and reports the counts: accurate ECN, RFC 9768. Needs ecn.
     pub accecn: bool,
     /// The feedback that the end which accepts a connection supports: "off", "classic" or "accurate".
-    /// Default: that of the end which opens it. Both use what both support.
+    /// Default: the same as the end which opens it. Both use what both support.
     pub peer_ecn: Option<EcnMode>,
     /// A SYN that is retransmitted no longer asks for classic ECN: RFC 3168, section 6.1.1.1. A request for
     /// accurate ECN is repeated once, regardless of this key.

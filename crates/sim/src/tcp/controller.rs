@@ -50,8 +50,8 @@ pub enum Phase {
 
 /// The report of any acknowledgement, in recovery or not. Only controllers with [`Needs::feedback`] get it.
 ///
-/// The delivery rate is that of draft-cheng-iccrg-delivery-rate-estimation: the data delivered since the
-/// packet that this acknowledgement reports was sent, by the longer of the times in which they were sent and
+/// The delivery rate follows draft-cheng-iccrg-delivery-rate-estimation: the data delivered since the packet
+/// that this acknowledgement reports was sent, by the longer of the times in which they were sent and
 /// acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Feedback {

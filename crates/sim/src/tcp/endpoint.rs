@@ -125,8 +125,8 @@ impl Endpoint {
     pub fn acknowledged_bytes(&self) -> u64 {
         self.sender.as_ref().map_or(0, |sender| sender.acknowledged_bytes())
     }
-    /// True if this end has sent all its data and its FIN, has them acknowledged, and has received those of
-    /// the peer.
+    /// True if this end has sent all its data and its FIN, has them acknowledged, and has received
+    /// the peer's.
     #[inline]
     pub fn finished(&self) -> bool {
         self.sender.as_ref().is_some_and(|sender| sender.finished()) && self.outlet.receiver.finished()

@@ -2,9 +2,9 @@
 //! HyStart++ (RFC 9406), and HyStart as its authors published it, with the constants of Linux.
 //!
 //! # Principles
-//! - HyStart++: in each round the smallest of at least eight round-trip samples is compared with that of the
-//!   round before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative
-//!   slow start begins, which grows a quarter as fast.
+//! - HyStart++: in each round the smallest of at least eight round-trip samples is compared with the smallest
+//!   of the round before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building:
+//!   conservative slow start begins, which grows a quarter as fast.
 //! - After five rounds of conservative slow start the window becomes the threshold. If the round-trip time
 //!   falls below the one that began it, the growth was jitter, and slow start resumes.
 //! - Classic: slow start ends at once when the smallest of eight samples of a round is an eighth (at least 4,
@@ -12,8 +12,7 @@
 //!   than 2 ms after the other, lasts for half of it.
 //!
 //! # Deviations
-//! - Growth per acknowledgement stays that of the controller (L = 2, RFC 3465); RFC 9406 allows up to 8
-//!   segments.
+//! - Growth per acknowledgement remains the controller's (L = 2, RFC 3465); RFC 9406 allows up to 8 segments.
 //!
 //! # Cost
 //! - A few comparisons per acknowledgement in the first slow start, none after it.

@@ -4,7 +4,7 @@
 //! # Principles
 //! - D-SACK: the first block of the acknowledgement of a segment that arrives twice is that segment. RFC
 //!   2883.
-//! - DCTCP: the echo is that of the segments acknowledged, and an acknowledgement leaves at once where marks
+//! - DCTCP: the echo reports the segments acknowledged, and an acknowledgement leaves at once where marks
 //!   begin or end. RFC 8257, section 3.2.
 //! - Accurate ECN: each acknowledgement has the count of packets that arrived with a mark, modulo 8, and an
 //!   option has the count of their bytes. RFC 9768, section 3.2.

@@ -10,8 +10,8 @@
 //! - A segment has no window field. The sender computes the window of its peer from the acknowledgements,
 //!   half a round trip later than the receiver would. The application reads at once, so what is acknowledged
 //!   is read.
-//! - The amount beyond twice the data is that of Linux, found by observation: sixteen segments, and twice the
-//!   relative growth.
+//! - The amount beyond twice the data is the same as in Linux, found by observation: sixteen segments, and
+//!   twice the relative growth.
 //!
 //! # References
 //! - Fisk and Feng 2001: Dynamic right-sizing in TCP. tcp(7), `tcp_rmem` and `tcp_moderate_rcvbuf`.

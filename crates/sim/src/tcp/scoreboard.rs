@@ -571,8 +571,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sums equal those of a walk over all segments, after any acknowledgements, losses and
-        /// retransmissions.
+        /// The sums equal a walk over all segments, after any acknowledgements, losses and retransmissions.
         #[test]
         fn the_sums_are_true(ops in prop::collection::vec((0..10u8, 0..30u64, 1..6u64), 1..200)) {
             let mut board = Scoreboard::new(1);

@@ -42,7 +42,7 @@ use crate::net::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate of each flow, including IP headers; with `step` that of the first.
+    /// Rate of each flow, including IP headers; with `step` the rate of the first.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]

@@ -4,8 +4,8 @@
 //! - A CSV file with a row `time_s,size_bytes` for each datagram, or `time_s,src,dst,size_bytes`; in either,
 //!   `flow` may be one more column at the end. The first row decides which of the four it is. A first row of
 //!   exactly these names is a header; rows may come in any order, `#` begins a comment.
-//! - Times are seconds after the source's start; rows of equal times keep the order of the file. Sizes are
-//!   those of IP packets, with their 28 bytes of headers.
+//! - Times are seconds after the source's start; rows of equal times keep the order of the file. Sizes count
+//!   whole IP packets, with their 28 bytes of headers.
 //! - `src` and `dst` are nodes, named as the scenario names them. Without these columns the scenario sets
 //!   `from` and `to`, and each pair of nodes has all datagrams of the file.
 //! - The column `flow` has a number or a name: rows with the same value and the same nodes are one flow. The
@@ -66,7 +66,7 @@ impl Traffic for Config {
 struct DatagramList {
     /// The latest first, so that the next one is taken from the end.
     datagrams: Vec<Datagram>,
-    /// All flows; those of one datagram are adjacent.
+    /// All flows; flows of one datagram are adjacent.
     flows: Vec<Flow>,
     /// Number of flows that each datagram is sent on: one for each pair of nodes that the scenario names,
     /// otherwise one.

@@ -41,8 +41,8 @@ pub struct Config {
     pub each: Option<Bytes>,
     /// Number of senders of a round; without it all of the receiver.
     pub fan_in: Option<u32>,
-    /// Time from the beginning of a round to that of the next; without it a round follows when the one before
-    /// is complete.
+    /// Time from the start of a round to the start of the next; without it a round follows when the one
+    /// before is complete.
     pub every: Option<Span>,
     /// Number of rounds of each receiver; without it rounds go on.
     pub rounds: Option<u64>,

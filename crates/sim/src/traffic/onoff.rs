@@ -42,7 +42,7 @@ use crate::net::{Net, StreamId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate within a burst, including IP headers; with `merge` that of the shared link.
+    /// Rate within a burst, including IP headers; with `merge` the rate of the shared link.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]

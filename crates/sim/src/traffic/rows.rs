@@ -117,8 +117,8 @@ impl Row<'_> {
         self.record.get(index)
     }
 
-    /// The number of this row: that of its line in the file, from 1. It is searched from the start of the
-    /// file, so it is for errors only.
+    /// The number of this row, which is the number of its line in the file, from 1. It is searched from the
+    /// start of the file, so it is for errors only.
     pub fn number(&self) -> usize {
         line_of(self.record, self.file_text)
     }

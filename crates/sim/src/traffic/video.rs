@@ -35,7 +35,7 @@ pub struct Config {
     pub fps: f64,
     /// Number of frames from one key frame to the next.
     pub key_every: u32,
-    /// Ratio of the mean size of a key frame to that of the others.
+    /// Ratio of the mean size of a key frame to the mean size of the others.
     pub key_ratio: f64,
     /// Standard deviation of frame sizes as a share of their mean.
     pub variation: f64,

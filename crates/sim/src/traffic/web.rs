@@ -7,10 +7,10 @@
 //! - A page is a number of objects, over several connections at once. Each object is a request upstream and a
 //!   response downstream: the upstream direction matters, since on a home link it is often the congested one.
 //! - With `main` the document comes first and its objects are requested when it has arrived, as browsers do.
-//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1. Those of
-//!   HTTP/1.1 end with their page, or are kept for the user's next one: then only the first page has
-//!   handshakes in its load time, and TCP's windows and round-trip estimates outlive a page (after a pause
-//!   the window restarts: RFC 5681, section 4.1).
+//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1.
+//!   Connections of HTTP/1.1 end with their page, or are kept for the user's next one: then only the first
+//!   page has handshakes in its load time, and TCP's windows and round-trip estimates outlive a page (after a
+//!   pause the window restarts: RFC 5681, section 4.1).
 //! - Over QUIC (`transport = "quic"`) a page has one connection with a stream for each object, as in HTTP/3.
 //!   A lost packet delays the objects whose data it has, and no other; over TCP it delays everything behind
 //!   it on its connection.

@@ -9,7 +9,7 @@ use crate::event_queue::{EventQueue, Timer};
 use crate::net::{ConnId, Side};
 use crate::quic::{End, QuicConfig};
 
-/// The bit that distinguishes the number of a QUIC connection from that of TCP.
+/// The bit that distinguishes the number of a QUIC connection from a number of TCP.
 pub(super) const QUIC: u32 = 1 << 31;
 
 /// True for the number of a QUIC connection.

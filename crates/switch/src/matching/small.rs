@@ -15,7 +15,7 @@ use crate::matching::weights::{Block, Reader};
 
 /// Largest number of ports on a side.
 pub(crate) const MOST: usize = 7;
-/// Distance between the keys of an input and those of the next.
+/// Distance between the keys of an input and the keys of the next.
 const STRIDE: usize = 8;
 /// Bits that encode the output of an input: 7 is the first, 1 the last, 0 none.
 const BITS: u32 = 3;

@@ -204,8 +204,8 @@ impl Block {
     }
 }
 
-/// Writes those of `ports` that have a request to `into`, in their order. Returns their number, and the ports
-/// of the other side that they have requests with.
+/// Writes the ports of `ports` that have a request to `into`, in their order. Returns their number, and the
+/// ports of the other side that they have requests with.
 #[inline]
 fn with_requests<const W: usize>(
     ports: Row<W>,

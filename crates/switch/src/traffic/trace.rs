@@ -1,9 +1,9 @@
 //! The packets of a capture: a pcap or pcapng file, cut into cells.
 //!
 //! # Principles
-//! - A packet has as many cells of `cell` bytes as its IP length fills, the last one padded. Its class is
-//!   that of the P-SPF paper, section 2.2: packets of at most 64 bytes that are UDP, or TCP without data, are
-//!   short.
+//! - A packet has as many cells of `cell` bytes as its IP length fills, the last one padded. Its class
+//!   follows the P-SPF paper, section 2.2: packets of at most 64 bytes that are UDP, or TCP without data,
+//!   are short.
 //! - Its first cell arrives in the slot in which it was captured, counted from the first packet. A slot is
 //!   the transmission time of a cell on a link of `rate`. The cells of an input arrive one after the other: a
 //!   packet that was captured while the link of its input is busy waits upstream.

@@ -1,4 +1,4 @@
-//! QUIC connections over UDP sockets. The protocol is that of the library quinn; this file moves its packets.
+//! QUIC connections over UDP sockets. The library quinn implements the protocol; this file moves its packets.
 //!
 //! # Principles
 //! - The library has no sockets and no clock: it gets packets and times, and returns packets, events and
@@ -32,7 +32,7 @@ use quinn_proto::{
 use super::plain::{NoKey, Plain};
 use super::transfer::Transfer;
 
-/// Numbers of connections from here on are those of QUIC.
+/// Numbers of connections from here on belong to QUIC.
 const FIRST: u32 = 1 << 31;
 /// Largest UDP payload that is received.
 const LARGEST: usize = 2048;
@@ -488,7 +488,7 @@ fn server(plain: Arc<Plain>, config: &QuicConfig) -> ServerConfig {
     server
 }
 
-/// The parameters of the library for those of a scenario. All others must have their usual values.
+/// The parameters of the library for the parameters of a scenario. All others must have their usual values.
 fn transport(config: &QuicConfig) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let window = |bytes: u64| VarInt::from_u64(bytes).unwrap_or(VarInt::MAX);

@@ -8,8 +8,8 @@ use super::{Ports, fifo, preemption};
 
 /// The speedup with which any maximal matching in every phase carries all admissible traffic: 2.
 ///
-/// It is sufficient for every maximal matching; particular ones, such as that of maximum weight, need no
-/// speedup. Dai and Prabhakar only require that arrivals have rates, of an admissible matrix
+/// It is sufficient for every maximal matching; particular ones, such as the matching of maximum weight, need
+/// no speedup. Dai and Prabhakar only require that arrivals have rates, of an admissible matrix
 /// ([`super::rates`]), and show that departures have the same rates; Leonardi and others bound the mean
 /// queue, for independent arrivals.
 ///

@@ -178,8 +178,8 @@ pub struct Bands<P> {
 }
 
 impl<P> Bands<P> {
-    /// The band of a packet: that of the first filter that it matches, otherwise its class, at most the last
-    /// one.
+    /// The band of a packet, from the first filter that it matches, otherwise its class, at most the
+    /// last one.
     #[inline]
     pub fn of(&self, meta: &Meta, cx: &Cx<'_, P>) -> u32 {
         self.band(meta, cx.headers())
@@ -262,7 +262,7 @@ impl<P> Bands<P> {
         }
     }
 
-    /// The bands as classes, each before those of its own discipline.
+    /// The bands as classes, each before the classes of its own discipline.
     pub fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
         for (band, (name, _)) in self.numbers().zip(NAMES) {
             let leaf = self.leaves.get(band);

@@ -241,8 +241,8 @@ fn code_points_select_their_tins() {
     }
 }
 
-/// Eight flows of one set have eight queues, the ninth shares that of its own place, and a flow keeps its
-/// queue.
+/// Eight flows of one set have eight queues, the ninth shares the queue of its own place, and a flow keeps
+/// its queue.
 #[test]
 fn eight_flows_of_a_set_do_not_share_queues() {
     let mut bench = Bench::new("cake besteffort flows");
@@ -498,7 +498,7 @@ fn the_target_is_a_twentieth_of_the_round_trip_time() {
 }
 
 proptest! {
-    /// Each queue with packets is in turns, counters are those of the queues, and a flow keeps its order.
+    /// Each queue with packets is in turns, counters match the queues, and a flow keeps its order.
     #[test]
     fn lists_and_counters_are_consistent(
         ops in prop::collection::vec((0..8u64, 40..1500u32, 0..3u8), 1..400),

@@ -1,4 +1,4 @@
-//! The flows of `fq`: those of sockets, those that a router forwards, and how long they are remembered.
+//! The flows of `fq`: of sockets, and forwarded by a router, and how long they are remembered.
 
 use std::ops::{Index, IndexMut};
 

@@ -24,7 +24,7 @@ pub struct Shape {
     pub upper_limit: Option<Curve>,
 }
 
-/// A link-share class among those of its parent.
+/// A link-share class among the classes of its parent.
 #[derive(Debug)]
 struct Share {
     curve: Curve,
@@ -367,7 +367,7 @@ impl Schedule {
         }
     }
 
-    /// Counts a packet of a class, and moves the class among those of its parent.
+    /// Counts a packet of a class, and moves the class among the classes of its parent.
     fn serve(&mut self, node: u32, bytes: u32, now: Time) {
         let Node { parent, position, active, .. } = self.nodes[node as usize];
         let least = self.nodes[parent as usize].below.fit.first().map(|(least, _)| least);

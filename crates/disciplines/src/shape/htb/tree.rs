@@ -1,9 +1,9 @@
 //! The schedule of a tree of shaped classes, without packets: which leaf sends next, and when.
 //!
 //! A class has one of three modes: it may send at its own rate, it may borrow from the class above, or it may
-//! not send. A class that has something to send is in one *turn list*: with an own rate in that of its level,
-//! and when it borrows in that of its parent, so that a parent that may send finds those below that may
-//! borrow.
+//! not send. A class that has something to send is in one *turn list*: with an own rate in the list of its
+//! level, and when it borrows in the list of its parent, so that a parent that may send finds those below
+//! that may borrow.
 
 use giveway_qdisc::blocks::NumberSet;
 use giveway_qdisc::{Bytes, Rate, Time};

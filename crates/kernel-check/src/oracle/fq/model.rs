@@ -126,7 +126,7 @@ pub struct Model {
     quantum: i64,
     initial_quantum: i64,
     perturbation: u64,
-    /// Numbers of flows: those of senders with a rate or with departure times, and the others.
+    /// Numbers of flows whose senders have a rate or departure times, and of the others.
     numbers: BTreeMap<(bool, u64), usize>,
     flows: Vec<Flow>,
     /// Idle flows, the longest idle one first.
@@ -143,7 +143,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline. `calls`
+    /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
     /// has the clock of ticks.
     pub fn new(config: &Config, context: &LinkContext, rules: &[Rule], calls: &[Call]) -> Model {
         let band = |at: usize| {

@@ -14,8 +14,8 @@ use super::curve::{Clock, Curve, Running};
 pub enum Rule {
     /// Times are ticks of 64 ns, and slopes have fractional bits.
     Ticks,
-    /// A class that begins to share gets the mean of two virtual times: that of the class that was chosen
-    /// last, and the latest one. The Rust discipline takes the least one and the latest one so far. After its
+    /// A class that begins to share gets the mean of two virtual times: of the class that was chosen last,
+    /// and the latest one. The Rust discipline takes the least one and the latest one so far. After its
     /// parent was idle, its own virtual time does not count.
     Begin,
     /// A class that was held back by an upper limit has at least the virtual time of the class that was
@@ -135,7 +135,7 @@ fn curve(written: ServiceCurve, mtu: Bytes) -> Curve {
 }
 
 impl Model {
-    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline. `calls`
+    /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
     /// has the last time that each call read.
     pub fn new(config: &Config, mtu: Bytes, rules: &[Rule], calls: &[Call]) -> Model {
         let clock = if rules.contains(&Rule::Ticks) { Clock::Ticks } else { Clock::Exact };
@@ -173,8 +173,8 @@ impl Model {
         self.rules.contains(&rule)
     }
 
-    /// Places a class among those of its parent, by virtual time. With equal ones the later comes last in
-    /// Linux.
+    /// Places a class among the classes of its parent, by virtual time. With equal ones the later comes last
+    /// in Linux.
     fn place(&mut self, node: usize) {
         let Node { parent, at, position, .. } = self.nodes[node];
         let ticks = self.has(Rule::Ticks);

@@ -155,7 +155,7 @@ impl Measure {
 }
 
 impl Node {
-    /// Rank of the queue. Of equal queues, that of the node that was created first ranks higher.
+    /// Rank of the queue. Of equal queues, the queue of the node that was created first ranks higher.
     #[inline]
     fn rank(&self, measure: Measure, at: usize) -> Rank {
         Rank { length: measure.of(self.own), ticket: at as u64 }

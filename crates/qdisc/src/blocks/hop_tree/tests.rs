@@ -465,7 +465,7 @@ fn is_consistent(tree: &HopTree<u64>) {
 }
 
 proptest! {
-    /// Departures and drops are those of the reference, for any tree, weights and lengths.
+    /// Departures and drops equal the reference's, for any tree, weights and lengths.
     #[test]
     fn equals_the_reference(
         ops in ops(),

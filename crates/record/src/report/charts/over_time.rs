@@ -15,8 +15,8 @@ use crate::report::read::Folder;
 /// Delays whose highest mean is more than this many times the lowest are drawn on a logarithmic axis.
 const SPREAD: f64 = 8.0;
 
-/// A chart for each of these ports that has delays. A folder without delays over time, such as that of a
-/// switch or of a test bed, has no chart.
+/// A chart for each of these ports that has delays. A folder without delays over time, such as a switch's or
+/// a test bed's, has no chart.
 pub(super) fn charts(
     folder: &Folder,
     disciplines: &Disciplines,

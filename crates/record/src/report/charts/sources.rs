@@ -46,7 +46,7 @@ pub(super) fn colours(sources: &[String]) -> Vec<&'static str> {
     sources.iter().enumerate().map(colour).collect()
 }
 
-/// The key of those of the sources that `shown` accepts.
+/// The key of the sources that `shown` accepts.
 pub(super) fn key(sources: &[String], shown: impl Fn(&String) -> bool) -> Key {
     let colours = colours(sources);
     let entries = sources.iter().zip(colours).filter(|(name, _)| shown(name));

@@ -35,10 +35,10 @@ pub struct Config {
     pub rate: Rate,
     /// Propagation delay of the links of hosts.
     pub delay: Span,
-    /// Rate of the links between switches; without it, that of hosts.
+    /// Rate of the links between switches. Default: the rate of hosts.
     #[serde(default)]
     pub switch_rate: Option<Rate>,
-    /// Propagation delay of the links between switches; without it, that of hosts.
+    /// Propagation delay of the links between switches. Default: the delay of hosts.
     #[serde(default)]
     pub switch_delay: Option<Span>,
 }

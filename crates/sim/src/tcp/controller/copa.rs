@@ -85,7 +85,7 @@ impl Control for Config {
     }
 }
 
-/// The smallest sample of a sliding time: that of the present part and that of the one before.
+/// The smallest sample of a sliding time, in its present part and in the one before.
 #[derive(Clone, Copy, Debug, Default)]
 struct Least {
     before: Option<Span>,

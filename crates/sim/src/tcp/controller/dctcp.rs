@@ -5,7 +5,7 @@
 //!   its estimate alpha of the marked share.
 //! - A window of data with a mark shrinks the window by alpha / 2: a few marks cost little, and a queue that
 //!   marks everything halves it.
-//! - Slow start, growth, and the answer to a loss are those of Reno.
+//! - Slow start, growth, and the answer to a loss follow Reno.
 //!
 //! # Deviations
 //! - The window shrinks with the first acknowledgement that echoes a mark of a window of data; RFC 8257,

@@ -15,7 +15,7 @@
 //!
 //! # Deviations
 //! - The history of the smallest round-trip times has a minute per entry, by the clock of the run.
-//! - The initial window is that of the scenario; the draft begins with two segments.
+//! - The initial window comes from the scenario; the draft starts with two segments.
 //!
 //! # Cost
 //! - A dozen floating-point operations per acknowledgement; 250 bytes per connection.
@@ -36,7 +36,7 @@ const CURRENT: usize = 4;
 const HISTORY: usize = 10;
 /// Largest divisor of the growth.
 const MOST_DIVISOR: f64 = 16.0;
-/// Smallest window, and that of a slowdown, segments.
+/// Smallest window, and the window of a slowdown, segments.
 const LEAST_SEGMENTS: f64 = 2.0;
 /// The time between slowdowns in durations of a slowdown.
 const SLOWDOWN_RATIO: u64 = 9;
@@ -162,7 +162,7 @@ impl Ledbat {
         }
     }
 
-    /// Slow start has ended, the first or that of a slowdown.
+    /// Slow start has ended, the first or a slowdown's.
     fn plan_slowdown(&mut self, rtt: Span, now: Time) {
         self.slowdown = match self.slowdown {
             Slowdown::SlowStart => Slowdown::At(now + rtt * 2),

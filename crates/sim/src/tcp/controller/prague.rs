@@ -89,7 +89,7 @@ pub struct Prague {
     threshold: f64,
     /// Moving average of the marked share.
     alpha: f64,
-    /// Bytes acknowledged in this round, and those of them that were marked.
+    /// Bytes acknowledged in this round, and the marked ones among them.
     acked: u64,
     marked: u64,
     /// Begin of this round.
@@ -260,7 +260,8 @@ mod tests {
         assert_eq!(control.window(), control.threshold());
     }
 
-    /// Below 25 ms the growth in a round trip falls with its square, so that of a second is that of 25 ms.
+    /// Below 25 ms the growth in a round trip falls with its square, so that the growth in a second is the
+    /// same as at 25 ms.
     #[test]
     fn short_paths_grow_as_slowly_as_long_ones() {
         let growth = |rtt: Span| {

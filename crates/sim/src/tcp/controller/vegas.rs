@@ -22,7 +22,7 @@
 //!
 //! # References
 //! - Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance",
-//!   SIGCOMM 1994, part 3: alpha and beta are those of its implementation; RFC 3465, section 2.3.
+//!   SIGCOMM 1994, part 3: alpha and beta come from its implementation; RFC 3465, section 2.3.
 
 use giveway_qdisc::{Invalid, Span, Time};
 use schemars::JsonSchema;

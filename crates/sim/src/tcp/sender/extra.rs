@@ -143,7 +143,7 @@ impl Extra {
         }
     }
 
-    /// The window: that of the controller, or of the reduction under way.
+    /// The window of the controller, or of the reduction under way.
     #[inline]
     pub fn window(&self, controller: &dyn Controller) -> u64 {
         match &self.prr {

@@ -172,7 +172,7 @@ impl Bbr {
         (self.mode, self.pacing_gain, self.cwnd_gain) = (mode, pacing_gain, cwnd_gain);
     }
 
-    /// Begins the cycle in any phase but that of 0.75 (BBREnterProbeBW).
+    /// Starts the cycle in any phase except the phase of 0.75 (BBREnterProbeBW).
     fn enter_probe_bw(&mut self, now: Time) {
         self.enter(Mode::ProbeBw, 1.0, CWND_GAIN);
         self.phase = CYCLE.len() - 1 - self.draws.below(7) as usize;
