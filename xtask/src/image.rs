@@ -97,7 +97,7 @@ fn parse(words: &[&str]) -> Result<Options, String> {
     }
 }
 
-/// The program buildah with a storage of its own. Commands run without namespaces, as in a container of
+/// The program buildah with its own storage. Commands run without namespaces, as in a container of
 /// another image.
 struct Buildah<'a> {
     repository: &'a Repository,

@@ -58,12 +58,12 @@ pub struct Ready {
     kernel: Kernel,
 }
 
-/// The programs that the test needs, beside a compiler.
+/// The programs that the test needs, in addition to a compiler.
 pub fn needed() -> Vec<&'static str> {
     NEEDED.iter().map(|(program, _, _)| *program).collect()
 }
 
-/// The packages of Debian that the test needs, beside a compiler.
+/// The packages of Debian that the test needs, in addition to a compiler.
 pub fn packages() -> Vec<&'static str> {
     NEEDED.iter().map(|(_, _, package)| *package).collect()
 }

@@ -21,8 +21,8 @@ const LEAST: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
 /// meets an interpreter that it does not know, and says so in a message only.
 const TAG: &str = "cp311-abi3-";
 
-/// The free-threaded interpreter with a wheel of its own, and the tag of that wheel. PyO3 supports
-/// free-threaded builds from 3.14 on. The interpreter need not be installed: maturin knows its settings.
+/// The free-threaded interpreter with its own wheel, and the tag of that wheel. PyO3 supports free-threaded
+/// builds from 3.14 on. The interpreter need not be installed: maturin knows its settings.
 const FREE_THREADED: (&str, &str) = ("3.14t", "cp314-cp314t-");
 
 /// The largest wheel to publish, bytes.

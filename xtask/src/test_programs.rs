@@ -1,4 +1,4 @@
-//! Builds the test programs of the workspace and runs them beside each other.
+//! Builds the test programs of the workspace and runs them in parallel.
 //!
 //! `cargo test` runs one program after another. Some programs wait for sockets, clocks and browsers for most
 //! of their time, and meanwhile a processor is idle. So one lane runs those, one after another, because they

@@ -132,7 +132,7 @@ impl Recording {
         Box::new(RecordingProbe { channel, begun: Arc::clone(&self.begun) })
     }
 
-    /// Starts the writing thread. `now` returns the time that is recorded beside the results, and messages
+    /// Starts the writing thread. `now` returns the time that is recorded with the results, and messages
     /// about a full disk go to `messages`.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ enum Order {
 #[derive(Clone, Copy)]
 struct Interface {
     link: LinkType,
-    /// Most bytes kept of a frame; 0 for all.
+    /// Maximum number of bytes kept of a frame; 0 for all.
     snap: u32,
     resolution: Resolution,
     /// Seconds to add to every time.

@@ -38,7 +38,7 @@ pub struct InterfaceDescription<'a> {
     pub link: LinkType,
     /// Speed in bit/s; 0 for none.
     pub speed: u64,
-    /// Most bytes kept of a packet; 0 for no limit.
+    /// Maximum number of bytes kept of a packet; 0 for no limit.
     pub snap: u32,
 }
 

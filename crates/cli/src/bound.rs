@@ -43,7 +43,7 @@ Examples:
 
 Exit codes: 0 success, 2 the scenario is invalid or has no reservation.";
 
-/// Length of the longest discipline beside which its bounds are printed.
+/// Length of the longest discipline next to which its bounds are printed.
 const LONGEST_BESIDE: usize = 50;
 
 /// Runs `giveway bound`.

@@ -5,7 +5,7 @@ use schemars::Schema;
 
 use crate::markdown::wrap;
 
-/// Largest length of a description of values that is beside the name. A longer one is below the name.
+/// Largest length of a description of values that stands next to the name. A longer one is below the name.
 const MOST_BESIDE: usize = 40;
 
 /// Renders the parameters of a schema; empty if it has none.

@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
     seeds: Option<u32>,
     /// End the seeds of a point once the 95 % confidence interval of a metric is narrow enough for every
-    /// discipline, as in "fct_p99 within 5 %". --seeds is the most
+    /// discipline, as in "fct_p99 within 5 %". At most --seeds are run
     #[arg(long, value_name = "PRECISION")]
     until: Option<String>,
     /// Metric of the sentences at the end, a name in the output of `giveway run --json` [default: the first
@@ -104,7 +104,7 @@ fn shard(text: &str) -> Result<Shard, String> {
     }
 }
 
-/// The most seeds of a sweep that ends with a precision.
+/// Maximum number of seeds of a sweep that ends with a precision.
 const MOST_SEEDS: u32 = 100;
 
 /// Runs `giveway sweep`.

@@ -422,7 +422,7 @@ fn commands_are_listed_by_task() {
     assert!(help[at[5]..at[6]].contains("\n  list  "), "{help}");
 }
 
-/// Long examples are lines of their own at any width of the terminal, so that they can be copied.
+/// Long examples stand on separate lines at any width of the terminal, so that they can be copied.
 #[test]
 fn examples_in_the_help_are_not_broken() {
     let folder = folder(SCENARIO);

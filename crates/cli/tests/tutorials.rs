@@ -1,6 +1,6 @@
 //! Every command `giveway` of the book and of the README is run, in the order of its chapter.
 //!
-//! A command is a line of a block `sh` or `console`. Each chapter has a folder of its own, which has the
+//! A command is a line of a block `sh` or `console`. Each chapter has its own folder, which contains the
 //! scenarios, the examples and the papers of the repository. [`tables`] shortens commands, and names those
 //! that cannot be run here. If the comment of a command that is not shortened has a fingerprint, the command
 //! must print it.

@@ -207,7 +207,7 @@ macro_rules! registry {
             }
 
             /// Builds the discipline for packets with any payload. It is compiled once, for numbers
-            /// ([`Spec::build_numbered`]), and the payloads wait beside it.
+            /// ([`Spec::build_numbered`]), and the payloads wait next to it.
             ///
             /// # Errors
             /// The parameter that is not valid on that link.

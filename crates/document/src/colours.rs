@@ -26,8 +26,8 @@ const DASHES: [&[u32]; 8] =
 const SHADES: [i32; 5] = [0, 35, -30, 55, -50];
 
 /// The looks of these disciplines, in their order. The colour of the first of a kind depends only on the
-/// kind. Every discipline has a dash of its own, so that lines at the same place are both visible; if there
-/// are more disciplines than dashes, those with the same dash have colours that are not alike.
+/// kind. Every discipline has its own dash, so that lines at the same place are both visible; if there are
+/// more disciplines than dashes, those with the same dash have colours that are not alike.
 pub fn looks(specs: &[&str]) -> Vec<Look> {
     let before = |at: usize| specs[..at].iter().filter(|other| kind(other) == kind(specs[at])).count();
     let mut looks: Vec<Look> = Vec::new();

@@ -92,7 +92,7 @@ pub struct Figure {
     pub caption: String,
     /// The panels.
     pub panels: Vec<Panel>,
-    /// Number of panels beside each other on a wide page, 1 to 4.
+    /// Number of panels side by side on a wide page, 1 to 4.
     pub columns: usize,
 }
 
@@ -142,7 +142,7 @@ pub struct HeatMap {
     pub caption: String,
     /// The panels.
     pub panels: Vec<HeatPanel>,
-    /// Number of panels beside each other on a wide page, 1 to 4.
+    /// Number of panels side by side on a wide page, 1 to 4.
     pub columns: usize,
 }
 

@@ -16,7 +16,7 @@ use crate::states::States;
 use crate::varied;
 use crate::verdict::{LEVEL, Verdict};
 
-/// The most differences that the text lists for each direction.
+/// Maximum number of differences that the text lists for each direction.
 const LISTED: usize = 5;
 
 /// The card as text: the matrix, the largest differences, and what is uncertain.

@@ -24,7 +24,7 @@ pub const SUSPICION: f64 = 3.0;
 /// The difference between the shares of two equal transfers that is a clear lead.
 pub const LEAD: f64 = 0.2;
 
-/// The fewest runs that a winner must have.
+/// Minimum number of runs that a winner must have.
 pub const RUNS: usize = 2;
 
 /// Outcomes that do not agree.

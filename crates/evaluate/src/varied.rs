@@ -15,7 +15,7 @@ use crate::question::Question;
 use crate::sensitivity::{LeftOut, Sensitivity, Shift};
 use crate::verdict::{Changes, Compared};
 
-/// The most changed parameters that the text lists.
+/// Maximum number of changed parameters that the text lists.
 const LISTED: usize = 5;
 
 /// The own best and the sensitivity as text; empty if the card has none.

@@ -46,7 +46,7 @@ impl Score {
 }
 
 /// The probability below which a change over cells is not chance: in one question, and in each of two. And
-/// the least mean change, in units of what matters.
+/// the minimum mean change, in units of what matters.
 const CHANCE: f64 = 1e-4;
 const CHANCE_OF_TWO: f64 = 2e-3;
 const LEAST: f64 = 0.4;

@@ -16,8 +16,8 @@
 //! A trace with `loop` begins again at its last time. Without `loop` the last rate or delay stays; a trace of
 //! mahimahi, which has no rate, ends in silence. As in mahimahi, `loop` is true for a `trace`.
 //!
-//! A model is a trace that is computed. It has a `seed` of its own, so that all disciplines and all seeds of
-//! a scenario meet the same link, as they would with a file.
+//! A model is a trace that is computed. It has its own `seed`, so that all disciplines and all seeds of a
+//! scenario meet the same link, as they would with a file.
 //!
 //! # Pieces
 //! Every format is a stream of [`Piece`]s: for a while a constant rate, or at one instant a number of bytes.
@@ -41,7 +41,7 @@
 //! So a change is not an event of the backend: a trace costs a comparison per packet and some work per piece.
 //!
 //! # Random draws
-//! Each impairment draws from a stream of its own, so that one more impairment changes no other. There is one
+//! Each impairment draws from its own stream, so that one more impairment changes no other. There is one
 //! exception: loss and jitter share the stream of the wire, loss first, as they did before. The order for a
 //! packet is loss, corruption, jitter, reordering, duplication. A lost packet draws nothing else.
 

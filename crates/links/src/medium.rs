@@ -355,9 +355,9 @@ mod tests {
     }
 
     /// Nodes get the medium equally often, and the time between two bursts is the access time and the
-    /// shortest of their backoffs. With two nodes that keep what is left of theirs, a node begins a new
-    /// backoff of 50 us on average after each burst of its own, and half of the bursts are its own. So the
-    /// free time between bursts has a mean of 40 + 25 us.
+    /// shortest of their backoffs. With two nodes that keep what is left of theirs, a node starts a new
+    /// backoff of 50 us on average after each of its bursts, and half of the bursts are its own. So the free
+    /// time between bursts has a mean of 40 + 25 us.
     #[test]
     fn nodes_share_the_medium_equally() {
         let links = [((1, ACCESS_POINT), Span::ms(1)), ((2, ACCESS_POINT), Span::ms(1))];

@@ -17,11 +17,11 @@ use giveway_qdisc::{Rate, Span};
 use crate::error::TraceError;
 use crate::quantity::{HIGHEST, Quantity, SHORTEST, check};
 
-/// Most bytes of a line.
+/// Maximum number of bytes in a line.
 const LONGEST: u64 = 200;
 /// Bytes of an opportunity.
 pub(crate) const OPPORTUNITY: u64 = 1500;
-/// Most opportunities of a millisecond, by the highest rate.
+/// Maximum number of opportunities in a millisecond, by the highest rate.
 const MOST_OPPORTUNITIES: u64 = HIGHEST.as_bit() / 1000 / (8 * OPPORTUNITY);
 
 /// Format of a trace file.

@@ -1,4 +1,4 @@
-//! A contest of senders: every pair of them shares a link of its own, and a matrix shows who gets how much.
+//! A contest of senders: every pair of them shares its own link, and a matrix shows who gets how much.
 //!
 //! The senders of a pair are two groups of sources, and the pair of a sender with itself is one group with
 //! both.

@@ -7,7 +7,7 @@ use crate::metrics::short_label;
 use crate::table::{Estimate, Row, Table};
 use crate::terminal::Style;
 
-/// Most classes of a level that are listed one by one. Of more, the extremes are.
+/// Maximum number of classes of a level that are listed one by one. Of more, the extremes are.
 const MOST: usize = 16;
 
 /// The classes of one discipline, by level, with the columns of their tables.

@@ -27,7 +27,7 @@ const NUMBER_WIDTH: usize = 12;
 /// The name of the line of the link.
 const LINK_RATE: &str = "link rate";
 
-/// The fewest columns of a line, however narrow the terminal.
+/// Minimum number of columns of a line, however narrow the terminal.
 const FEWEST: usize = 10;
 
 /// Delays whose highest mean is more than this many times the lowest have a logarithmic scale.
@@ -114,7 +114,7 @@ impl DelayPlot {
 struct Room {
     /// The width of names, with two spaces in front.
     names: usize,
-    /// The most blocks of a line.
+    /// Maximum number of blocks of a line.
     columns: usize,
     /// True if there is room for numbers behind the blocks, which a narrow terminal has not.
     has_numbers: bool,

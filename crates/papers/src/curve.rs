@@ -70,8 +70,8 @@ pub(crate) enum Curve {
         #[serde(default)]
         log_y: bool,
     },
-    /// The throughput of each flow of a source, in the order of the scenario: the mean over seeds, beside the
-    /// `ideal` of the experiment.
+    /// The throughput of each flow of a source, in the order of the scenario: the mean over seeds, next to
+    /// the `ideal` of the experiment.
     FlowRates {
         source: String,
         #[serde(default)]

@@ -397,7 +397,7 @@ impl Study {
         self.scenes[job.scene].setting.duration()
     }
 
-    /// True if the run measures real time, so that nothing else should run beside it.
+    /// True if the run measures real time, so that no other work should run at the same time.
     pub fn is_timed(&self, job: &Job) -> bool {
         matches!(self.scenes[job.scene].setting, Setting::Cost { .. })
     }

@@ -96,7 +96,7 @@ pub struct JudgedTest {
 
 /// The share of seeds for which a test must hold.
 const SEEDS_NEEDED: f64 = 0.8;
-/// The most tests of a claim that are all shown in its row of the table.
+/// Maximum number of tests of a claim that are all shown in its row of the table.
 const FEW_TESTS: usize = 3;
 
 /// A verdict for every claim of a study.

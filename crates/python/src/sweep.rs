@@ -97,7 +97,7 @@ impl Sweep {
         self.plan.points()
     }
 
-    /// The most trials.
+    /// The maximum number of trials.
     #[getter]
     fn trials(&self) -> u64 {
         self.plan.trials()

@@ -10,7 +10,7 @@ pub struct ClassState {
     pub path: String,
     /// 1 for the classes directly at the link, 2 for those below them, and so on.
     pub level: u16,
-    /// True if it has a queue of its own.
+    /// True if it has its own queue.
     pub leaf: bool,
     /// Its guaranteed rate, if it has one.
     pub rate: Option<Rate>,

@@ -66,7 +66,7 @@ pub enum Interest {
     Everything,
 }
 
-/// A probe that can observe a run in parts: each part of the network has a probe of its own.
+/// A probe that can observe a run in parts: each part of the network has its own probe.
 pub trait Divisible<P>: Probe<P> + Sized {
     /// A probe that observes like this one, and has observed nothing.
     fn fresh(&self) -> Self;
@@ -164,7 +164,7 @@ impl<P, A: Probe<P>> Probe<P> for Option<A> {
 pub enum FlowKind {
     /// Data of a known size: a file, a request with its response, or a page with a single report.
     Transfer,
-    /// Several transfers that also have reports of their own, such as a page whose objects are reported. The
+    /// Several transfers that also have their own reports, such as a page whose objects are reported. The
     /// transfers already report its bytes, which must not be counted again.
     Group,
     /// Data without an end, sent as fast as the network permits.
@@ -246,9 +246,9 @@ pub struct FlowReport {
     pub causes: Causes,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Mean one-way delay of its datagrams, or of its data packets if it is a transfer on a connection of its
-    /// own. Packets count that were sent within the measurement interval and arrived, copies included. Zero
-    /// if there are none.
+    /// Mean one-way delay of its datagrams, or of its data packets if it is a transfer on its own connection.
+    /// Packets count that were sent within the measurement interval and arrived, copies included. Zero if
+    /// there are none.
     pub delay_mean: Span,
     /// Median of the one-way delay of its datagrams; zero for other flows.
     pub delay_p50: Span,
@@ -259,8 +259,8 @@ pub struct FlowReport {
     /// The largest one-way delay of its datagrams; zero for other flows.
     pub delay_max: Span,
     /// The longest time for which the receiving application got nothing more in order, between the start and
-    /// the end. It is measured for transfers on a connection of their own, with an end or without. It is
-    /// zero, which means not measured, for datagrams, groups, and requests that share a connection.
+    /// the end. It is measured for transfers on their own connection, with an end or without. It is zero,
+    /// which means not measured, for datagrams, groups, and requests that share a connection.
     pub longest_pause: Span,
     /// The sum of the pauses, as in `longest_pause`, that were longer than half a second.
     pub paused: Span,

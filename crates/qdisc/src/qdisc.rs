@@ -43,7 +43,7 @@ pub trait Qdisc<P> {
     /// changed or removed while packets are in the tree.
     fn take_over(&mut self, _old: &mut dyn Qdisc<P>, _cx: &mut Cx<'_, P>) {}
 
-    /// Itself, for a discipline of its own type that takes over from it.
+    /// Itself, for a discipline of the same type that takes over from it.
     fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
         None
     }
@@ -91,7 +91,7 @@ impl FlowTable {
     /// No state per flow.
     pub const NONE: FlowTable = FlowTable { flows: 0, most: 0, entry_bytes: 0, bytes: 0 };
 
-    /// Its numbers by name, as outputs list them beside the gauges of a discipline.
+    /// Its numbers by name, as outputs list them next to the gauges of a discipline.
     pub fn named(&self) -> [(&'static str, f64); 4] {
         [
             ("flow_table", self.flows as f64),

@@ -24,7 +24,7 @@
 //! The tables at the top contain all runs, with the columns `qdisc` and `seed` in front. `columns/tables.rs`
 //! lists every column.
 //!
-//! A trial, which is one discipline with one seed, is written beside its place, synced to the disk, and then
+//! A trial, which is one discipline with one seed, is written next to its place, synced to the disk, and then
 //! renamed, so that it is complete or absent. Files at the top are replaced in the same way. The manifest is
 //! the first file of a folder: a folder with other files and without a manifest is not a run folder.
 //!

@@ -235,7 +235,7 @@ fn a_complete_run_has_all_files() {
     assert_eq!(fs::read_to_string(dir.path().join("scenario.toml")).unwrap(), SCENARIO);
 }
 
-/// A run is killed with two complete trials, one incomplete trial beside its place, and an incomplete table.
+/// A run is killed with two complete trials, one incomplete trial next to its place, and an incomplete table.
 /// The second attempt runs the other two trials, and the folder is equal to the folder of an undisturbed run,
 /// byte for byte.
 #[test]

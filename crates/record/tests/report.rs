@@ -285,7 +285,7 @@ fn a_recommendation_has_its_commands_and_ports_their_titles() {
     assert!(page.contains("measured from 1 s to 3 s, upstream") && !page.contains("at uplink"));
 }
 
-/// Both directions of a link have figures of their own, and so have the transfers in each.
+/// Both directions of a link have their own figures, and so have the transfers in each.
 #[test]
 fn directions_are_apart() {
     const BACK: PortId = PortId(1);

@@ -253,8 +253,8 @@ impl Table {
         revoked
     }
 
-    /// True if a rate fits into `most` during the whole span, beside the reservations of the owners that
-    /// `counts` selects.
+    /// True if a rate fits into `most` during the whole span, in addition to the reservations of the owners
+    /// that `counts` selects.
     fn fits(
         &self,
         tuple: &Tuple,

@@ -19,7 +19,7 @@ pub struct ScenarioError {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The most diagnostics of one message.
+/// Maximum number of diagnostics in one message.
 const MOST_SHOWN: usize = 50;
 
 /// The diagnostics that a message leaves out.

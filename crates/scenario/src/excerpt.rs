@@ -7,11 +7,11 @@ use crate::origin::Origin;
 
 /// Lines longer than this many bytes are clipped.
 const LONG: usize = 400;
-/// The most bytes of a clipped line before the underlined place.
+/// Maximum number of bytes of a clipped line before the underlined place.
 const BEFORE: usize = 60;
-/// The most bytes of a clipped line from the beginning of the underlined place.
+/// Maximum number of bytes of a clipped line from the beginning of the underlined place.
 const AFTER: usize = 120;
-/// The most lines of an underlined place. Of a longer one only the first line is underlined.
+/// Maximum number of lines of an underlined place. Of a longer one only the first line is underlined.
 const MOST_LINES: usize = 20;
 /// The mark at a clipped end of a line.
 const ELLIPSIS: char = '…';

@@ -113,7 +113,7 @@ impl Scenario {
         Scenario { seeds: (1..=u64::from(count.clamp(1, MOST_SEEDS))).collect(), ..self }
     }
 
-    /// The most seeds of a scenario.
+    /// Maximum number of seeds in a scenario.
     pub const MOST_SEEDS: u32 = MOST_SEEDS;
 
     /// The scenario of a quick check, with the times of `[short]`; by default at most five seconds and one

@@ -49,7 +49,7 @@ pub(crate) fn read(
     (times, short(reading, file.root, times, slot))
 }
 
-/// The most seeds of a scenario.
+/// Maximum number of seeds in a scenario.
 pub(crate) const MOST_SEEDS: u32 = 100_000;
 
 /// Reads the seeds; the default is seed 1. `None` if they are wrong.

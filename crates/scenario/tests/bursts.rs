@@ -7,8 +7,8 @@ use giveway_scenario::Scenario;
 use giveway_theory::hurst::on_off_hurst;
 
 /// The on/off sources of the reproduction of the BSQ paper: 32 sources of 12.5 Mbit/s with packets of 500
-/// bytes. Beside them a Poisson stream of the same load, made of bursts of one packet and exponential pauses.
-/// There are no losses.
+/// bytes. Next to them a Poisson stream of the same load, made of bursts of one packet and exponential
+/// pauses. There are no losses.
 const SCENARIO: &str = r#"
 duration = "500 s"
 seeds = 7

@@ -1,4 +1,4 @@
-//! Contests: every pair of senders shares a link of its own.
+//! Contests: every pair of senders shares its own link.
 
 use giveway_scenario::{Network, Scenario};
 
@@ -52,7 +52,7 @@ fn each_pair_has_a_link_and_its_transfers() {
     assert_eq!(ecn.iter().filter(|ecn| **ecn).count(), 3, "only one of the senders has ECN");
 }
 
-/// Keys of a link apply to every link, and links of the scenario are beside them.
+/// Keys of a link apply to every link, and links of the scenario are next to them.
 #[test]
 fn a_contest_has_the_keys_of_links() {
     let text = CONTEST

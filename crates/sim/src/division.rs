@@ -44,7 +44,7 @@ const EXCHANGE: f64 = 10.0;
 const PILOT_EVENTS: u64 = 300_000;
 /// Number of events of the pilot that do not count, because connections have just begun.
 const WARM_EVENTS: u64 = 150_000;
-/// The least gain: one thread must take this many times as long.
+/// The minimum gain: one thread must take this many times as long.
 const LEAST_GAIN: f64 = 1.2;
 
 /// The work of the beginning of a run, which stands for all of it.

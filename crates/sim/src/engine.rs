@@ -6,7 +6,7 @@
 //!
 //! The path of a packet: a host sends it, the route at its node selects the port of a link, the discipline of
 //! the port queues it, the link transmits it, the wire delays it, and the next node forwards it or delivers
-//! it to its host. A host may sit on an [access link](crate::access) with a delay of its own. Links may
+//! it to its host. A host may sit on an [access link](crate::access) with its own delay. Links may
 //! [fail](crate::outage) and come back.
 
 mod interactive;

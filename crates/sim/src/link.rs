@@ -12,8 +12,8 @@
 //! the rate is not an event: the port is informed before its next call. Only while the discipline holds
 //! packets back does the timer wait for the next change, too.
 //!
-//! A link on a shared [medium](crate::media) has no transmitter of its own. At its time it asks for the
-//! medium in place of transmitting. When it gets it, it sends a burst, whose packets all arrive at the end.
+//! A link on a shared [medium](crate::media) has no separate transmitter. At its time it asks for the medium
+//! in place of transmitting. When it gets it, it sends a burst, whose packets all arrive at the end.
 //!
 //! If wake-ups are late, the discipline decides late, but the transmitter loses no time: its clock goes on
 //! from the end of the last transmission, as in a shaper or a ring of buffers. A late wake-up takes all

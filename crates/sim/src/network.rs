@@ -31,7 +31,7 @@ pub struct LinkPlan {
     /// Times at which the link fails and comes back, in ascending order ([`crate::outage`]).
     pub outages: Vec<(Time, Time)>,
     /// The number of the medium that it shares with other links, and the largest length of its packets, in
-    /// bytes. `None` for a link of its own.
+    /// bytes. `None` for a separate link.
     pub medium: Option<(u16, u32)>,
     /// The discipline at the port.
     pub qdisc: Box<dyn Qdisc<Segment>>,

@@ -1,6 +1,6 @@
 //! Runs one simulation on several threads, with the same results as on one.
 //!
-//! The network is [divided](crate::partition) into parts. Each part is a [`Sim`] of its own, with the sources
+//! The network is [divided](crate::partition) into parts. Each part is a separate [`Sim`], with the sources
 //! and the ports of its nodes. A packet that leaves a part needs the delay of a link to reach the next one,
 //! and the shortest such delay is the *window*: parts that have handled all events before a time can handle
 //! the events of the window from the next event on without news of each other (conservative windows:
@@ -11,7 +11,7 @@
 //! Within a part events come in the order of one thread: it is drawn from their time and their origin, and
 //! does not depend on other parts ([`crate::event_queue`]). Parts exchange packets at fixed times of the
 //! simulation, not of the machine. So results do not depend on the number of threads or on their speed. Each
-//! part has a probe of its own, and gets the reports of one port from one part ([`Divisible`]). The number of
+//! part has its own probe, and gets the reports of one port from one part ([`Divisible`]). The number of
 //! events may differ from a run with one thread, because a plain queue decides about packets that leave a
 //! part earlier.
 
@@ -132,9 +132,9 @@ impl Exchange {
         Exchange { rounds: [round(), round()], gate: Gate::new(workers), parts, unarrived: Mutex::default() }
     }
 
-    /// Simulates the parts with these numbers and probes to the end of the run, beside the other threads.
-    /// `go_on` gets the simulated time after each round, and stops the run if it returns false. Then the
-    /// result is `None`.
+    /// Simulates the parts with these numbers and probes to the end of the run, in parallel with the other
+    /// threads. `go_on` gets the simulated time after each round, and stops the run if it returns false. Then
+    /// the result is `None`.
     fn work<R: Divisible<Segment>>(
         &self,
         plan: &dyn Fn() -> Plan,

@@ -1,4 +1,4 @@
-//! Divides a network into parts that threads can simulate beside each other ([`crate::parallel`]).
+//! Divides a network into parts that threads can simulate in parallel ([`crate::parallel`]).
 //!
 //! # Rules
 //! - A source stays together with all nodes that it uses: it sees both ends of its connections at once.
@@ -58,7 +58,7 @@ impl fmt::Display for Whole {
 }
 
 impl Partition {
-    /// The most parts of a network.
+    /// Maximum number of parts of a network.
     pub const MOST: usize = 64;
 
     /// All nodes in one part.

@@ -128,7 +128,7 @@ impl Segment {
     pub fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
-    /// True if the segment is an acknowledgement without data, SACK blocks and flags of its own.
+    /// True if the segment is an acknowledgement without data, SACK blocks and additional flags.
     #[inline]
     pub fn is_plain_ack(&self) -> bool {
         self.flags & !Segment::REPLY == Segment::ACK && self.len == 0 && self.sacks == 0

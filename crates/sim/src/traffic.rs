@@ -33,8 +33,8 @@ pub trait Source {
     fn named(&self) -> Option<Vec<(u16, u16)>> {
         None
     }
-    /// A remark for the user beside the flows, in one sentence: the load offered, transfers refused, the
-    /// reason of an early stop.
+    /// A remark for the user, in addition to the flows, in one sentence: the load offered, transfers refused,
+    /// the reason of an early stop.
     fn remark(&self) -> Option<String> {
         None
     }

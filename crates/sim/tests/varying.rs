@@ -186,7 +186,7 @@ fn tcp_survives_every_impairment() {
     assert_eq!((flow.delivered, flow.ending), (2_000_000, giveway_qdisc::Ending::Completed));
 }
 
-/// A shaper without a rate of its own follows the link: it lets as much through. A packet counts when its
+/// A shaper without its own rate follows the link: it lets as much through. A packet counts when its
 /// transmission begins.
 #[test]
 fn a_shaper_follows_the_rate_of_its_link() {

@@ -49,8 +49,8 @@ const KINDS: [(&str, Kind); 5] = [
 /// The longest Sobol sequence of the library.
 const LONGEST: u64 = 1 << 16;
 
-/// The most keys of a Sobol sequence: the library has 256 dimensions, and Saltelli's points need two for a
-/// key.
+/// Maximum number of keys of a Sobol sequence: the library has 256 dimensions, and Saltelli's points need two
+/// for a key.
 const MOST_KEYS: usize = 128;
 
 /// A wrong design.

@@ -25,7 +25,7 @@ use crate::order::mixed;
 /// The number of resamples of an interval.
 pub const RESAMPLES: u64 = 200;
 
-/// The most classes of a drawn key.
+/// Maximum number of classes of a drawn key.
 const MOST_CLASSES: usize = 16;
 
 /// A number with its 95 % interval.

@@ -11,7 +11,7 @@
 //!
 //! While a sweep runs, it adds parts. At its end they are sorted by point, discipline and seed into files of
 //! [`SORTED_ROWS`] rows: the same request gives the same bytes, with any number of threads, shards and
-//! interruptions. The sorted files are written beside the parts, and the folders are exchanged.
+//! interruptions. The sorted files are written next to the parts, and the folders are exchanged.
 //!
 //! The manifest has the length and the SHA-256 of every other file, and is sealed. A file is only read if its
 //! bytes match. A part is in its place before the manifest has it, so a kill between the two loses it:
@@ -85,7 +85,7 @@ pub struct Manifest {
     pub design: String,
     /// The compared disciplines.
     pub disciplines: Vec<String>,
-    /// The seeds, or the most of them.
+    /// The seeds, or their maximum number.
     pub seeds: Vec<u64>,
     /// The precision, if seeds end with one.
     pub until: Option<String>,
@@ -494,7 +494,7 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// Moves the trials to `earlier`, beside those that are there already. Until all of them are there, the
+    /// Moves the trials to `earlier`, next to those that are there already. Until all of them are there, the
     /// manifest describes their request, `found`: a kill must not leave them to this one.
     fn set_aside(&mut self, found: &Manifest) -> Result<(), SweepError> {
         self.make(EARLIER)?;

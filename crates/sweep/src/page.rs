@@ -15,10 +15,10 @@ use crate::words;
 /// Maximum number of pairs of keys with heat maps and interaction plots: the pairs of the strongest keys.
 const MOST_PAIRS: usize = 3;
 
-/// The most levels of a key in a heat map or an interaction plot. More would not be readable.
+/// Maximum number of levels of a key in a heat map or an interaction plot. More would not be readable.
 const MOST_LEVELS: usize = 24;
 
-/// The most lines of an interaction plot.
+/// Maximum number of lines of an interaction plot.
 const MOST_LINES: usize = 6;
 
 /// The report of the metrics, each of which was read from the same data set. The first has all figures.

@@ -21,7 +21,7 @@ use crate::precision::Precision;
 /// The flag in messages about a value of an axis.
 const FLAG: &str = "--over";
 
-/// The most trials of a sweep. A sweep of this size runs for weeks.
+/// Maximum number of trials in a sweep. A sweep of this size runs for weeks.
 pub const MOST_TRIALS: u64 = 100_000_000;
 
 /// The request for a sweep.
@@ -175,7 +175,7 @@ impl Plan {
         (0..self.disciplines.len()).filter(|discipline| self.runs(point, *discipline)).count()
     }
 
-    /// The most trials: a precision may need fewer.
+    /// The maximum number of trials: a precision may need fewer.
     pub fn trials(&self) -> u64 {
         let seeds = self.seeds().len() as u64;
         match self.request.design.kind {

@@ -20,7 +20,7 @@ pub struct Style {
     pub ascii: bool,
 }
 
-/// Most classes of a discipline that are shown.
+/// Maximum number of classes shown per discipline.
 const MOST_CLASSES: usize = 8;
 
 /// Formats snapshots for a terminal of `width` columns and `height` lines.

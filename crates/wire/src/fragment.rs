@@ -42,7 +42,7 @@
 //! - The loss of one fragment is the loss of its packet.
 //!
 //! # References
-//! - Chen and Chen, section 3.3; RFC 791 section 3.2 (fragments of IPv4, and the least MTU); RFC 5722 (why
+//! - Chen and Chen, section 3.3; RFC 791 section 3.2 (fragments of IPv4, and the minimum MTU); RFC 5722 (why
 //!   fragments that contradict each other end a packet); RFC 3168 section 5.3.
 
 mod counts;

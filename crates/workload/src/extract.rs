@@ -24,7 +24,7 @@ const HASHER: SipHasher = SipHasher::new(0x776f_726b_6c6f_6164, 0x6361_7074_7572
 /// Largest number of flows. Packets of further flows are counted and left out, so that memory is bounded.
 const MOST_FLOWS: usize = 2_000_000;
 
-/// Number of groups with a name of their own in tables; the rest is "other".
+/// Number of groups with their own name in tables; the rest is "other".
 const MOST_GROUPS: usize = 6;
 
 /// Extracts a workload from the packets of a capture, which are added in the order of the file.

@@ -4,7 +4,8 @@
 //! that fill it. Data that never fill theirs were lost by the capture, not by the network: the receiver
 //! acknowledged them.
 
-/// The most holes that are kept apart for a sender. Of further ones the first counts as never filled.
+/// Maximum number of holes that are kept apart for a sender. Of further ones the first counts as
+/// never filled.
 const MOST: usize = 64;
 
 /// The holes of one sender.

@@ -68,7 +68,7 @@ fn places(order: &[usize]) -> BTreeMap<usize, Vec<usize>> {
     places
 }
 
-/// A connection at another place. A page that is repeated has a number of its own each time.
+/// A connection at another place. A page that is repeated gets a new number each time.
 fn moved(
     connection: &Connection,
     place: usize,

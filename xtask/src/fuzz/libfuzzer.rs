@@ -123,8 +123,8 @@ impl Fuzzer {
         Ok((inputs, begun.elapsed().as_secs_f64()))
     }
 
-    /// Removes inputs from the corpus that reach no code of their own. Returns the number of remaining
-    /// inputs.
+    /// Removes inputs from the corpus that reach no code that others do not reach. Returns the number of
+    /// remaining inputs.
     pub fn minimise(&self) -> Result<usize, String> {
         let smaller = self.corpus.with_extension("smaller");
         let explain = |error: std::io::Error| format!("{}: {error}", smaller.display());

@@ -38,7 +38,7 @@ pub const QUANTILES: [(&str, &str); 3] = [("p50_s", "median"), ("p95_s", "p95"),
 /// Bounds on the error of the first two quantiles, in percent.
 pub const BOUNDS: [f64; 2] = [10.0, 20.0];
 
-/// The load beside the call.
+/// The load next to the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     /// A long upload and short ones over TCP with this congestion control.
@@ -54,7 +54,7 @@ enum Load {
 pub struct Cell {
     /// Rate of the bottleneck, in Mbit/s.
     rate: u32,
-    /// Load beside the call.
+    /// Load next to the call.
     load: Load,
     /// Duration of the run, in seconds.
     seconds: u32,

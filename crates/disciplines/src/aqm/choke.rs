@@ -448,7 +448,7 @@ mod tests {
         assert!(greedy("choke candidates 2") < 0.12);
     }
 
-    /// Beside a flow twice as fast as the link, three responsive flows get a third of it, and a slow one
+    /// Next to a flow twice as fast as the link, three responsive flows get a third of it, and a slow one
     /// loses little.
     #[test]
     fn keeps_room_for_responsive_flows() {

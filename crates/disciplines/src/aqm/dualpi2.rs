@@ -8,10 +8,9 @@
 //!   packets are dropped or marked with p'^2; packets of the L queue are marked with `coupling_factor` times
 //!   p'. So classic traffic slows scalable traffic down as if both shared one queue, although the L queue is
 //!   short.
-//! - The L queue has a threshold of its own: a packet is marked if it has waited for longer than
-//!   `step_thresh`, or if more than that many packets are behind it. A packet is exempt if it arrived while
-//!   at most `min_qlen_step` packets, itself included, were in the L queue: with 1, a lone packet is not
-//!   marked.
+//! - The L queue has its own threshold: a packet is marked if it has waited for longer than `step_thresh`, or
+//!   if more than that many packets are behind it. A packet is exempt if it arrived while at most
+//!   `min_qlen_step` packets, itself included, were in the L queue: with 1, a lone packet is not marked.
 //! - The L queue goes first. `classic_protection` is the share of the link that the C queue gets, in any
 //!   case, as long as both queues have packets: the C queue earns credit while the L queue sends, and sends
 //!   when it has it.

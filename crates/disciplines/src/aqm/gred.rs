@@ -2,7 +2,7 @@
 //!
 //! # Principles
 //! - Packets leave in the order of their arrival. Only the drops differ: a packet belongs to a virtual queue,
-//!   which has thresholds, a probability and a limit of its own.
+//!   which has its own thresholds, probability and limit.
 //! - Each virtual queue is written as a `red`: `vqs [(red min 60kb max 90kb) (red min 20kb max 40kb)]`. A
 //!   packet belongs to the one with the number of its class, or of its drop precedence with `key dscp` (AF11
 //!   1, AF12 2, AF13 3); if there is none, to `default`.
@@ -12,8 +12,8 @@
 //!   in WRED.
 //!
 //! # Deviations
-//! - tc sets up each virtual queue with a command of its own (`setup vqs 3 default 2`, then `vq 1 prio 2
-//!   limit ...`). Here they are a list, in the order of their numbers, from 0 on.
+//! - tc sets up each virtual queue with a separate command (`setup vqs 3 default 2`, then `vq 1 prio 2 limit
+//!   ...`). Here they are a list, in the order of their numbers, from 0 on.
 //! - In Linux the number is the low bits of `tc_index`, which another qdisc or a filter sets from the DSCP.
 //! - With `grio` the kernel adds up the averages of the queues; here the sum of their lengths is averaged.
 //! - A packet that belongs to no virtual queue has no limit in the kernel; here it belongs to `default`.

@@ -446,8 +446,8 @@ impl Bins {
         }
     }
 
-    /// A packet of a flow arrives: its bins' probabilities change. Returns the fewest packets of a bin, and
-    /// the least probability.
+    /// A packet of a flow arrives: its bins' probabilities change. Returns the smallest number of packets in
+    /// a bin, and the smallest probability.
     #[inline]
     fn learn(&mut self, flow: FlowKey, config: &Config, target: u64) -> (u64, f64) {
         let (mut least, mut p_min) = (u64::MAX, 1.0f64);
@@ -705,8 +705,8 @@ mod tests {
         assert_eq!(counters.iter().map(|flow| flow.sent).sum::<u64>(), 60_000, "the link is kept busy");
     }
 
-    /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
-    /// nothing.
+    /// Next to a flow twice as fast as the link, three responsive flows get a fair share, and a slow one
+    /// loses nothing.
     #[test]
     fn keeps_room_for_responsive_flows() {
         let flows = [

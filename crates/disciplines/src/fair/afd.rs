@@ -627,8 +627,8 @@ mod tests {
         assert!(counters[1..].iter().all(|flow| sent(flow) > 0.015), "{counters:?}");
     }
 
-    /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
-    /// nothing.
+    /// Next to a flow twice as fast as the link, three responsive flows get a fair share, and a slow one
+    /// loses nothing.
     #[test]
     fn keeps_room_for_responsive_flows() {
         let flows = [

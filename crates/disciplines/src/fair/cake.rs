@@ -64,7 +64,7 @@
 //!
 //! # Cost
 //! - O(1) per packet, and a division for the shaper. Without a shaper a tin of 1/16 has a turn of 64 bytes,
-//!   so a packet of full size costs up to 24 rounds of the tins. A host with n backlogged flows beside
+//!   so a packet of full size costs up to 24 rounds of the tins. A host with n backlogged flows next to
 //!   another host costs up to n turns per packet, since each turn is worth 1/n of a quantum. The largest
 //!   queue is found in O(log queues) amortised, as in `fq_codel`.
 //! - 80 KB per tin: 64 bytes per queue, and 16 for its hash, its neighbours and its hosts.
@@ -191,11 +191,11 @@ const HEADER: u64 = 14;
 const LEAST_MEMORY: u64 = 256;
 /// The largest default memory, in packets of full size.
 const PACKETS: u64 = 10_240;
-/// The least default memory.
+/// The minimum of the default memory.
 const LEAST_DEFAULT: u64 = 4 << 20;
 /// The largest memory: queues count their bytes in 32 bits.
 const MOST_MEMORY: u64 = u32::MAX as u64;
-/// The least quantum, bytes.
+/// The minimum quantum, bytes.
 const LEAST_QUANTUM: u64 = 300;
 /// The target as a part of the round-trip time.
 const TARGETS: u64 = 20;
@@ -428,7 +428,7 @@ pub struct Cake<P> {
     on_wire: Option<OnWire>,
     /// Capacity in bytes.
     memory: u64,
-    /// Capacity in packets of the least size.
+    /// Capacity in packets of the minimum size.
     most_packets: u64,
     tuner: Tuner,
     /// Key of the hash, so that collisions differ from one instance to the next.

@@ -17,8 +17,8 @@
 //! # Deviations
 //! - The parameters of `cake` are in parentheses: `cake_mq queues 4 cake (bandwidth 1gbit)`. tc writes them
 //!   without, and takes the number of queues from the interface.
-//! - The link takes turns among the queues, a packet each. Hardware queues take turns too, in an order of
-//!   their own.
+//! - The link takes turns among the queues, a packet each. Hardware queues take turns too, in their
+//!   own order.
 //! - A packet has no queue of its own processor: the hash of its flow selects it.
 //! - `memlimit` applies to each queue.
 //!

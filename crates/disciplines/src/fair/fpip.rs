@@ -27,7 +27,7 @@
 //!   gives 0 when short flows exceed the link. Equation (9) then multiplies 0, all long packets are dropped,
 //!   and the queue drains. If PIP's probability is 0 by then, equation (4) never applies again, and long
 //!   flows starve permanently. A long flood does not cause this, since PIP remembers it for seconds; a short
-//!   burst beside slow long flows does. A test shows both. A floor for each flow (`floor_each`) exceeds the
+//!   burst next to slow long flows does. A test shows both. A floor for each flow (`floor_each`) exceeds the
 //!   fair share of more than a thousand flows, and then limits none of them; a test shows that.
 //! - F4, F5. Without long flows R stays. An accepted rate of 0 counts as a thousandth of the link.
 //! - F6. Rates decay by the time since their last update. Read literally, the clock of sRate counts short
@@ -118,10 +118,10 @@ pub struct Config {
     /// Interval between adjustments, with `adjust window`.
     #[schemars(extend("x-hidden" = true))]
     pub adjust_every: Span,
-    /// Least rate of all long flows together, as a part of the link. Without it a burst of short flows
-    /// can starve them permanently.
+    /// Minimum rate of all long flows together, as a part of the link. Without it a burst of short flows can
+    /// starve them permanently.
     pub floor: Share,
-    /// The floor is the least rate of each long flow. With many flows it then limits none of them.
+    /// The floor is the minimum rate of each long flow. With many flows it then limits none of them.
     #[schemars(extend("x-hidden" = true))]
     pub floor_each: bool,
     /// Limit the fair share to the link's rate. Without it, it grows without bound while the link is
@@ -342,7 +342,7 @@ struct Core {
     accepted: Option<Averaging>,
     adjust: Adjust,
     adjust_every: Span,
-    /// The least fair share, bit/s: of all long flows, or of each.
+    /// The minimum fair share, bit/s: of all long flows, or of each.
     floor: f64,
     floor_each: bool,
     /// The largest fair share, bit/s.
@@ -705,8 +705,8 @@ mod tests {
         assert!((0.65..0.75).contains(&never.utilization), "{never:?}");
     }
 
-    /// Short flows of one packet each arrive at random times for two seconds, beside a long flow of 4 Mbit/s.
-    /// Returns the rate of the long flow in each half second, Mbit/s.
+    /// Short flows of one packet each arrive at random times for two seconds, next to a long flow of 4
+    /// Mbit/s. Returns the rate of the long flow in each half second, Mbit/s.
     fn beside_short_flows(spec: &str, short: Rate, seed: u64) -> Vec<f64> {
         let mut fpip = built(spec);
         let mut rng = Streams::new(seed).rng();

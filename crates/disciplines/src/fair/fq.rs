@@ -19,9 +19,9 @@
 //!   reached `limit`.
 //!
 //! # Deviations
-//! - A packet with a departure time or a reserved rate comes from a socket, whose flow has a queue of its
-//!   own. All other packets are treated as a router's: their flows are hashed into `orphan_mask` + 1 queues.
-//!   The kernel knows sockets, of which a packet here has no trace.
+//! - A packet with a departure time or a reserved rate comes from a socket, whose flow has its own queue. All
+//!   other packets are treated as a router's: their flows are hashed into `orphan_mask` + 1 queues. The
+//!   kernel knows sockets, of which a packet here has no trace.
 //! - `buckets` has no effect: flows are found exactly, whatever the size of a table.
 //! - No packet has the priority that Linux gives to control packets, so there is no queue for them.
 //! - The pause covers the whole quanta that the flow needs for its next packet. By lateness of the link it is

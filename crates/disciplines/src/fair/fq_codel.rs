@@ -204,7 +204,7 @@ pub struct FqCodel<P> {
     backlog: Backlog,
 }
 
-/// One bucket, in a cache line of its own.
+/// One bucket, in its own cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Flow {
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(offer(&mut q, 3, 200, 22, Time::ms(1)), vec![20]);
     }
 
-    /// CoDel runs in each queue: a bulk flow gets drops, a thin flow beside it does not.
+    /// CoDel runs in each queue: a bulk flow gets drops, a thin flow next to it does not.
     #[test]
     fn only_a_flow_with_a_standing_queue_gets_drops() {
         let arrivals: Vec<String> = (0..600)

@@ -3,8 +3,8 @@
 //! # Principles
 //! - The queues and their turns come from `fq_codel`: a hash assigns each flow to a queue, turns are counted
 //!   in bytes, and a flow whose queue was empty has one turn before the older flows.
-//! - PIE runs separately in each queue, with a probability and a burst allowance of its own. Packets are
-//!   dropped at arrival, at random, by the probability of their queue.
+//! - PIE runs separately in each queue, with its own probability and burst allowance. Packets are dropped at
+//!   arrival, at random, by the probability of their queue.
 //! - An arriving packet is refused when all queues together are full, whatever its flow. `fq_codel` makes
 //!   room by dropping from the longest queue instead, so here a flood can take the buffer of others.
 //!

@@ -27,7 +27,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet, and a few steps per group in use for each departure, for any
 //!   number of flows.
-//! - 155 bytes per flow with a reservation, beside the table; 800 per group.
+//! - 155 bytes per flow with a reservation, in addition to the table; 800 per group.
 //!
 //! # References
 //! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM

@@ -32,7 +32,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n queued flows to maintain the minimum of
 //!   their starts, which the paper's cost omits. A few steps for each departure, with `scan true` up to P.
-//! - 130 bytes per flow with a reservation, 45 per packet and 8 per slot, beside the table.
+//! - 130 bytes per flow with a reservation, 45 per packet and 8 per slot, in addition to the table.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux

@@ -30,7 +30,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet. A round costs one stamp per flow, which is one per packet;
 //!   the first departure of a round pays for all.
-//! - 140 bytes per flow with a reservation, beside the table, and 8 per slot.
+//! - 140 bytes per flow with a reservation, in addition to the table, and 8 per slot.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux

@@ -42,8 +42,8 @@
 //! - A packet in and a packet out take 620 instructions with 100 flows and 680 with 10,000 or more, compared
 //!   with 420 and 550 for `drr`. With 100,000 flows more than half of the time is the look-up, which waits
 //!   for memory.
-//! - 120 bytes per flow with a reservation, beside the table, and 12 per slot; the number of slots is a power
-//!   of two.
+//! - 120 bytes per flow with a reservation, in addition to the table, and 12 per slot; the number of slots is
+//!   a power of two.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: the page of `trr` has the reference. J. Cobb, M. Gouda, A.

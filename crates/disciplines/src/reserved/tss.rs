@@ -20,7 +20,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue: a heap
 //!   by T, and a heap by S of the flows that start later.
-//! - 165 bytes per flow with a reservation, beside the table; none per packet.
+//! - 165 bytes per flow with a reservation, in addition to the table; none per packet.
 //!
 //! # References
 //! - J. Cobb, M. Gouda, A. El-Nahas, "Time-Shift Scheduling: Fair Scheduling of Flows in High-Speed

@@ -19,7 +19,7 @@
 //!
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue.
-//! - 130 bytes per flow with a reservation and 16 per packet, beside the table.
+//! - 130 bytes per flow with a reservation and 16 per packet, in addition to the table.
 //!
 //! # References
 //! - L. Zhang, "Virtual Clock: A New Traffic Control Algorithm for Packet-Switched Networks", ACM

@@ -29,8 +29,8 @@
 //! # Cost
 //! - One table look-up for each arriving packet. Filing and search take a few steps for any number of flows,
 //!   and a 128-bit division per packet.
-//! - 105 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class; the number
-//!   of classes is a power of two.
+//! - 105 bytes per flow with a reservation and 16 per packet, in addition to the table, and 8 per class; the
+//!   number of classes is a power of two.
 //!
 //! # References
 //! - K.-H. Cho, H. Yoon, "Design and Analysis of a Fair Scheduling Algorithm for QoS Guarantees in High-Speed

@@ -7,7 +7,7 @@
 //!   packet waits at the node where its route ends or where the tree does.
 //! - Each node serves its own queue and its branches in turn, one packet at a time. An empty one has no turn.
 //!   So packets of other links break up a run of packets for one link of the next router.
-//! - Faster links get more turns: the weight of a branch is its link's rate over the slowest rate beside it,
+//! - Faster links get more turns: the weight of a branch is its link's rate over the slowest rate next to it,
 //!   where rates are known. Otherwise, and for a node's own queue, it is 1. The turns of a branch are spread,
 //!   since turns in a row would be the bursts that this discipline prevents.
 //! - The sub-queues share the buffer. When it is full, the oldest packet of the largest sub-queue is dropped.

@@ -18,8 +18,8 @@
 //!   names of a range are divided among them, and a filter with a range of hosts has one host for each class.
 //!
 //! # Deviations
-//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a
-//!   class has a name and its filters. A tree is written as it is nested, so it has no cycles.
+//! - In Linux a class has a number such as 1:10, and filters are set up by separate commands. Here a class
+//!   has a name and its filters. A tree is written as it is nested, so it has no cycles.
 //! - In Linux a filter may be at any class. Here the filters of an inner class hold for all classes below, in
 //!   addition to their own.
 //! - `ceil` above the parent's is refused; in Linux it has no effect.

@@ -35,7 +35,7 @@
 //!   Predictability of the response time", INFOCOM 2004, for Run2C.
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
 //!   section 2 for its description, section 5.1 for the sweep, section 5.2 for it with a threshold of 30 KB
-//!   beside EFD.
+//!   next to EFD.
 
 use giveway_qdisc::blocks::{Level, Memory};
 use giveway_qdisc::{

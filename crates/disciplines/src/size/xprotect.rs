@@ -21,8 +21,8 @@
 //!   That is the default. `drop tail` is the same without knock-out.
 //!
 //! # Deviations
-//! - Cross-Protect used such a table for admission control beside fair queueing. The EFD paper made a
-//!   discipline of it, which is implemented here.
+//! - Cross-Protect used such a table for admission control, in addition to fair queueing. The EFD paper made
+//!   a discipline of it, which is implemented here.
 //! - The full texts on Sift and on threshold sampling were not available: their descriptions follow the
 //!   abstracts and the EFD paper, and the rule of `retest` is a choice made here.
 //! - A flow with a low packet queued is never forgotten, even if it was silent for `idle`: its order depends

@@ -36,8 +36,8 @@ const W: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'D', 1), (1.0, 'B', 2), (1
 /// A flow that arrives while slow ones are backlogged, for the rates 100, 6, 60 and 5.
 const X: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'B', 1), (2.5, 'D', 1), (3.5, 'C', 1)];
 
-/// A slow flow's stamp that is further ahead than 101 slots, 150, beside 20 packets whose stamps are 3, 6 and
-/// so on.
+/// A slow flow's stamp that is further ahead than 101 slots, 150, next to 20 packets whose stamps are 3, 6
+/// and so on.
 const WRAP: &[(f64, char, u32)] = &[(0.0, 'A', 20), (0.0, 'B', 1)];
 
 /// The order in which the trace W of the specification leaves.

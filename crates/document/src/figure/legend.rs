@@ -33,7 +33,7 @@ pub(super) struct Legend {
     pub(super) dashed: bool,
 }
 
-/// The most points of a line with dashes.
+/// Maximum number of points of a line with dashes.
 const MOST_DASHED: usize = 200;
 
 struct Entry {

@@ -8,7 +8,7 @@ use crate::axis::{PLAIN, extent, logarithmic};
 use crate::columns::{Columns, json as columns_json, rounded, thinned_by};
 use crate::parts::{Axis, Mark, Panel, Point, Series};
 
-/// The most points of a panel that are drawn as points.
+/// Maximum number of points of a panel that are drawn as points.
 const MOST_POINTS: usize = 3_000;
 
 /// Lines with at most this number of points show each point.
@@ -91,7 +91,7 @@ impl Panel {
         kept
     }
 
-    /// True if the x axis is logarithmic. The axis of bars is not, because they are beside each other.
+    /// True if the x axis is logarithmic. The axis of bars is not, because they stand side by side.
     fn is_logarithmic_in_x(&self) -> bool {
         self.x.logarithmic && self.x.categories.is_empty() && self.mark != Mark::Bars
     }

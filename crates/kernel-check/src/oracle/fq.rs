@@ -27,8 +27,8 @@ const DSCPS: [(u64, u8); 3] = [(0, 0), (2, 2), (6, 4)];
 struct Packets(Vec<Meta>);
 
 impl Packets {
-    /// The packets of these calls. Flows without a socket of their own get a key that the Rust discipline
-    /// hashes to the same queue as Linux.
+    /// The packets of these calls. Flows without their own socket get a key that the Rust discipline hashes
+    /// to the same queue as Linux.
     fn new(calls: &[Call], config: &Config, context: &LinkContext) -> Packets {
         let arrivals = || calls.iter().filter_map(|call| Some((call, call.arrival?)));
         // A packet that is not classified has no hash; other packets of the flow have the same one.

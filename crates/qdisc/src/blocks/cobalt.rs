@@ -22,7 +22,7 @@ use crate::units::{Share, Span, Time};
 /// The parameters of COBALT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// The acceptable standing delay, and the least time between two steps of BLUE's probability.
+    /// The acceptable standing delay, and the minimum time between two steps of BLUE's probability.
     pub target: Span,
     /// Time above the target before the first signal; about the largest usual round-trip time.
     pub interval: Span,

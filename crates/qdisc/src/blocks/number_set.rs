@@ -82,7 +82,7 @@ impl NumberSet {
         }
     }
 
-    /// The least member that is at least `from`.
+    /// The smallest member that is at least `from`.
     #[inline]
     pub fn next(&self, from: u32) -> Option<u32> {
         if let [word] = *self.words {

@@ -59,7 +59,7 @@ impl RunFolder {
         self.write_manifest(runs, &tables.collect(), complete)
     }
 
-    /// Writes the merged tables, each beside its place. Adds to `written` the name of each table that was
+    /// Writes the merged tables, each next to its place. Adds to `written` the name of each table that was
     /// begun, and its digest once it is complete.
     fn merge(
         &self,

@@ -48,7 +48,7 @@ const FAR: &str = "far";
 /// Both ends of the line.
 pub(super) const NODES: (&str, &str) = (LOCAL, FAR);
 
-/// The file of the workload, beside the scenario that names it.
+/// The file of the workload, next to the scenario that names it.
 pub const WORKLOAD: &str = "workload.jsonl";
 
 /// The folder for results, if they are kept, and a temporary folder for other files.

@@ -17,7 +17,7 @@ use crate::tree::{Node, Table};
 /// sometimes have a queue.
 const FASTER: u64 = 4;
 
-/// The most hosts on one side. Each needs an address.
+/// Maximum number of hosts on one side. Each needs an address.
 const MOST: usize = 250;
 
 /// The MTU of Ethernet, and of every interface of a test bed.

@@ -1,10 +1,10 @@
-//! Reads `[contest]`: senders of which every pair shares a link of its own.
+//! Reads `[contest]`: senders of which every pair shares its own link.
 //!
 //! # Principles
 //! - A contest stands for links and traffic: for each pair of senders a `[[link]]` with the keys of the
 //!   table, and a bulk transfer of each. It is written out before links and traffic are read, so every key of
 //!   a link and of `[tcp]` has its usual meaning, and messages point at the table.
-//! - A sender beside itself has both transfers in one source.
+//! - A sender paired with itself has both transfers in one source.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, keys, wrong_type};
 use crate::tree::{Node, Table, Value};
 
-/// The senders of a contest, each with a name of its own.
+/// The senders of a contest, each with its own name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contest {
     /// The names, in the order of the file.
@@ -79,7 +79,7 @@ pub(crate) struct ContestKeys {
 
 /// The keys of a contest that its links do not have.
 pub(crate) const OWN: [&str; 3] = ["senders", "flows", "spread"];
-/// The most senders: with 40 there are 820 links.
+/// Maximum number of senders: with 40 there are 820 links.
 const MOST: usize = 40;
 
 /// A sender, as written.

@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.
     #[schemars(with = "Part")]
     pub medium: IgnoredAny,
-    /// Senders of which every pair shares a link of its own. The table has the keys of these links.
+    /// Senders of which every pair shares its own link. The table has the keys of these links.
     #[schemars(with = "Part")]
     pub contest: IgnoredAny,
     /// The links. They also define the nodes, by their names.
@@ -131,7 +131,7 @@ pub(crate) struct DirectionKeys {
     /// The largest extra delay of a packet. The delays are uniform between 0 and this value, and packets stay
     /// in order. Default: 0 s.
     pub jitter: Option<Span>,
-    /// The cost of the link in routing. Packets take the path with the least total cost. Default: 1.
+    /// The cost of the link in routing. Packets take the path with the lowest total cost. Default: 1.
     pub cost: Option<u32>,
     /// The largest packet, as its IP length. Default: 1500b.
     pub mtu: Option<Bytes>,
@@ -190,11 +190,11 @@ pub(crate) struct MediumKeys {
     /// The time that a burst takes in addition to its packets, for preamble and acknowledgement. Default: 84
     /// us.
     pub overhead: Option<Span>,
-    /// The most bytes of a burst. Default: 65535b.
+    /// The maximum number of bytes in a burst. Default: 65535b.
     pub burst_bytes: Option<Bytes>,
     /// The longest transmission time of a burst. Default: 4 ms.
     pub burst_time: Option<Span>,
-    /// The most packets of a burst. Default: 64.
+    /// The maximum number of packets in a burst. Default: 64.
     pub burst_packets: Option<u32>,
     /// The choice among the links of a node. Default: "turns".
     pub airtime: Option<AirtimeKey>,

@@ -19,7 +19,7 @@ pub(crate) struct Media {
     numbers: BTreeMap<String, u16>,
 }
 
-/// The most media of a scenario.
+/// Maximum number of media in a scenario.
 const MOST: usize = 10_000;
 
 impl Media {

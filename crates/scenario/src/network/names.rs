@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::fields::Reading;
 use crate::tree::Table;
 
-/// The most nodes of one range.
+/// Maximum number of nodes in one range.
 const MOST: u64 = 10_000;
 
 impl Reading {

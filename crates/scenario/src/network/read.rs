@@ -222,7 +222,7 @@ fn check_samples(
     times: Option<Times>,
     measured: usize,
 ) {
-    /// The most samples of all measured ports together. Each is a row of the record.
+    /// Maximum number of samples of all measured ports together. Each is a row of the record.
     const MOST_SAMPLES: u64 = 20_000_000;
     let (Some(times), Some(sample)) = (times, record.sample.filter(|sample| !sample.is_zero())) else {
         return;

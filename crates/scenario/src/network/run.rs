@@ -17,11 +17,11 @@ use super::topology::{Port, downstream};
 use crate::schedule::Times;
 use crate::trial::Trial;
 
-/// Least number of times that a run reports its progress: enough for a progress bar, and few enough to take
+/// Minimum number of times that a run reports its progress: enough for a progress bar, and few enough to take
 /// no measurable time.
 const STEPS: u64 = 500;
 
-/// The most events of a step: a few milliseconds of a processor, so that a run stops soon.
+/// Maximum number of events in a step: a few milliseconds of a processor, so that a run stops soon.
 const STEP_EVENTS: u64 = 50_000;
 
 /// The result of a run. Its measurements are in the probe.

@@ -113,11 +113,11 @@ fn switch(layer: &str, number: u64) -> End {
     End::Switch(format!("{layer}{number}"))
 }
 
-/// The most memory that ports and routes of a network may take, in bytes, by [`Size::memory`].
+/// Maximum memory for ports and routes of a network, in bytes, by [`Size::memory`].
 const MOST_MEMORY: u64 = 4 << 30;
 
-/// The most ports of a network, two for each link with both directions. A star with the most nodes has half
-/// as many.
+/// Maximum number of ports in a network, two for each link with both directions. A star with the maximum
+/// number of nodes has half as many.
 pub(super) const MOST_PORTS: usize = 262_144;
 
 impl Size {

@@ -79,7 +79,7 @@ impl Stream {
     }
 }
 
-/// The most entries of traffic: the number of a source has 16 bits.
+/// Maximum number of entries of traffic: the number of a source has 16 bits.
 const MOST_STREAMS: usize = 65_535;
 
 /// The network whose traffic is read.

@@ -84,7 +84,7 @@ pub(crate) fn read(reading: &mut Reading, table: &Table, keys: &DirectionKeys, f
     variation
 }
 
-/// The most packets that overtake another.
+/// Maximum number of packets that overtake another.
 const MOST_DISTANCE: u32 = 10_000;
 
 /// A rate that varies; `None` if anything is wrong, which is reported.
@@ -258,8 +258,8 @@ where
     }
 }
 
-/// Refuses keys that have no effect. `allowed` are those beside the one that says how it varies, and the seed
-/// of a model.
+/// Refuses keys that have no effect. `allowed` are the keys besides the one that says how it varies, and the
+/// seed of a model.
 fn only(reading: &mut Reading, table: &Table, what: &str, allowed: &[&str]) -> Option<()> {
     const SHAPES: [&str; 5] = ["trace", "csv", "steps", "ramp", "model"];
     let known =

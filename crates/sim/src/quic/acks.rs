@@ -8,8 +8,8 @@ use super::packet::{AckFrame, EcnCounts};
 use super::spans::Spans;
 use crate::segment::Segment;
 
-/// The most ranges that are kept: RFC 9000, section 13.2.3. Packet numbers never repeat, so that a lost
-/// packet leaves a gap for ever.
+/// Maximum number of ranges that are kept: RFC 9000, section 13.2.3. Packet numbers never repeat, so that a
+/// lost packet leaves a gap for ever.
 const MOST_RANGES: usize = 32;
 
 /// The packets that an end has received.

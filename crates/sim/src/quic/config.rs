@@ -32,9 +32,9 @@ pub struct QuicConfig {
     pub reordering: u32,
     /// Explicit congestion notification, with counts in acknowledgements (RFC 9000, section 13.4).
     pub ecn: bool,
-    /// Flow control: the most data of a connection that the receiver has not taken in order.
+    /// Flow control: the maximum amount of data of a connection that the receiver has not taken in order.
     pub max_data: Bytes,
-    /// Flow control: the most data of a stream that the receiver has not taken in order.
+    /// Flow control: the maximum amount of data of a stream that the receiver has not taken in order.
     pub max_stream_data: Bytes,
     /// Round-trip time before the first measurement (RFC 9002: 333 ms).
     pub initial_rtt: Span,
@@ -50,8 +50,8 @@ pub struct QuicConfig {
     pub pacing_ss_ratio: u32,
     /// Rate of the pacer in congestion avoidance, in percent of window per round-trip time.
     pub pacing_ca_ratio: u32,
-    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least
-    /// two packets. "0 b" sends single packets.
+    /// With pacing: the maximum amount of data that leaves back to back, at most a millisecond of the rate,
+    /// but at least two packets. "0 b" sends single packets.
     pub gso: Bytes,
 }
 

@@ -28,12 +28,12 @@ pub const SHORT_HEADER: u32 = 1 + 8 + 2;
 pub const LONG_HEADER: u32 = 1 + 4 + 1 + 8 + 1 + 8 + 2 + 2;
 /// Length of the header of an Initial packet, which has an empty token besides.
 pub const INITIAL_HEADER: u32 = LONG_HEADER + 1;
-/// Least length of a datagram with an Initial packet, UDP payload: RFC 9000, section 14.1.
+/// Minimum length of a datagram with an Initial packet, UDP payload: RFC 9000, section 14.1.
 pub const LEAST_INITIAL: u32 = 1200;
 /// Length of a stream frame without its offset and its stream number: the type and the length.
 const STREAM_FRAME: u32 = 1 + 2;
 
-/// The most ranges that an acknowledgement reports, with ECN counts and without.
+/// Maximum number of ranges that an acknowledgement reports, with ECN counts and without.
 const MOST_RANGES: (usize, usize) = (4, 6);
 
 /// The header of a packet: the level of its encryption.

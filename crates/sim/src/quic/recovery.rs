@@ -12,7 +12,8 @@
 //! - One space of packet numbers instead of three.
 //! - The contract of congestion controls counts sequence numbers. Here these are bytes in the order in which
 //!   they were sent: everything before the oldest packet in flight counts as acknowledged.
-//! - A controller that reduces its window to one packet gets the least window of RFC 9002, section 7.2, two.
+//! - A controller that reduces its window to one packet gets the minimum window of RFC 9002, section
+//!   7.2, two.
 
 use giveway_qdisc::{Rate, Span, Time};
 

@@ -24,7 +24,8 @@ pub struct TcpConfig {
     pub mss: Bytes,
     /// Initial window, in segments (RFC 6928).
     pub initial_window: Packets,
-    /// Receive window: the most data that may be in flight, or wait at the receiver for a gap to be filled.
+    /// Receive window: the maximum amount of data that may be in flight, or wait at the receiver for a gap to
+    /// be filled.
     pub receive_window: Bytes,
     /// The receive window in the beginning, which grows with what the receiver reads, up to `receive_window`.
     /// Without it the window is constant.
@@ -73,15 +74,16 @@ pub struct TcpConfig {
     /// End the first slow start when the round-trip time grows: true for HyStart++ (RFC 9406), "classic" for
     /// the rule of Linux.
     pub hystart: HyStartRule,
-    /// The least growth of CUBIC's window while no plateau is known, which is after slow start and before the
-    /// first loss, and after a timeout: in percent of the window per round-trip time (Linux: 5). With 0 the
-    /// window follows the curve alone: RFC 9438, section 4.8.
+    /// The minimum growth of CUBIC's window while no plateau is known, which is after slow start and before
+    /// the first loss, and after a timeout: in percent of the window per round-trip time (Linux: 5). With 0
+    /// the window follows the curve alone: RFC 9438, section 4.8.
     pub cubic_probe: u32,
     /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Span,
     /// Smallest retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
     pub rto_min: Span,
-    /// The least that the retransmission timeout is above the smoothed round-trip time (Linux: 200 ms).
+    /// The minimum difference between the retransmission timeout and the smoothed round-trip time (Linux:
+    /// 200 ms).
     pub rto_margin: Span,
     /// Largest retransmission timeout (RFC 6298: at least 60 s).
     pub rto_max: Span,
@@ -101,9 +103,9 @@ pub struct TcpConfig {
     /// segments and at most 64 KiB (Linux: 1 ms); zero sends them one by one. A control may want shorter
     /// bursts.
     pub pacing_burst: Span,
-    /// Generic segmentation offload: the most data that a sender puts on its link back to back. It waits with
-    /// new data until it may send so much, or a third of its window; with pacing, a burst takes at most a
-    /// millisecond of the rate, but has at least two segments. "0 b" is off.
+    /// Generic segmentation offload: the maximum amount of data that a sender puts on its link back to back.
+    /// It waits with new data until it may send so much, or a third of its window; with pacing, a burst takes
+    /// at most a millisecond of the rate, but has at least two segments. "0 b" is off.
     pub gso: Bytes,
 }
 
@@ -215,7 +217,7 @@ impl TcpConfig {
     /// The bursts of a pacer whose control wants at most `limit`; zero for no limit.
     #[inline]
     pub(super) fn bursts(&self, limit: Span) -> Bursts {
-        /// The most that a Linux sender passes on at once (`GSO_LEGACY_MAX_SIZE`).
+        /// The maximum that a Linux sender passes on at once (`GSO_LEGACY_MAX_SIZE`).
         const MOST: u64 = 65_536;
         match (self.pacing_burst.is_zero(), self.gso.0) {
             (true, 0) => Bursts::NONE,

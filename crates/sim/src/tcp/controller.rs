@@ -214,7 +214,7 @@ pub struct Start {
     pub counting: Counting,
     /// The rule that ends the first slow start.
     pub hystart: HyStartRule,
-    /// The least growth of CUBIC's window while no plateau is known, percent per round-trip time.
+    /// The minimum growth of CUBIC's window while no plateau is known, percent per round-trip time.
     pub cubic_probe: u32,
     /// A number that differs between connections and is the same in every run: for draws of a controller.
     pub seed: u64,

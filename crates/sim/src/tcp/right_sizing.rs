@@ -21,12 +21,12 @@
 pub(super) struct RightSizing {
     /// The window, bytes.
     window: u64,
-    /// The most that the window can become.
+    /// The maximum of the window.
     most: u64,
     /// Sequence number acknowledged when this round trip began, and the one that ends it.
     from: u64,
     until: u64,
-    /// The most that was read in a round trip.
+    /// The maximum that was read in a round trip.
     read: u64,
 }
 

@@ -44,7 +44,7 @@ pub(super) enum Validation {
     Preserve(Preserve),
 }
 
-/// A new window and the least threshold, bytes.
+/// A new window and the minimum threshold, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reduced {
     pub window: u64,
@@ -54,7 +54,7 @@ pub(super) struct Reduced {
 /// State of RFC 2861.
 #[derive(Debug)]
 pub(super) struct Decay {
-    /// The most bytes in flight since `since`.
+    /// The maximum number of bytes in flight since `since`.
     used: u64,
     /// The last time at which the window was full, or has decayed.
     since: Time,
@@ -204,7 +204,7 @@ impl Preserve {
         }
     }
 
-    /// The most that was acknowledged in a round trip; `None` before the first sample.
+    /// The maximum that was acknowledged in a round trip; `None` before the first sample.
     fn pipe_ack(&self) -> Option<u64> {
         self.parts.iter().map(|(_, most)| *most).max().filter(|most| *most > 0)
     }

@@ -2,7 +2,7 @@
 //!
 //! # Principles
 //! - A round is one request: each sender begins a transfer to the receiver at the same time. Each receiver of
-//!   the scenario has rounds of its own, with the senders that are paired with it.
+//!   the scenario has its own rounds, with the senders that are paired with it.
 //! - With `fan_in`, each round has that many senders, drawn from all of the receiver.
 //! - With `every`, rounds begin at fixed intervals, whether earlier ones are complete or not. Without it, a
 //!   round begins when the last answer of the one before has arrived.
@@ -131,7 +131,7 @@ impl Config {
 struct Incast {
     receivers: Vec<Receiver>,
     every: Option<Span>,
-    /// The most rounds of a receiver.
+    /// Maximum number of rounds of a receiver.
     most: u64,
     stop: Time,
     /// The receiver of each open connection, and the beginning of its round.

@@ -12,7 +12,7 @@
 //!   end of the tail that a random number of 53 bits cannot reach.
 //! - Each source begins at a random point of a random cycle. Otherwise all would burst together at the start.
 //! - With `merge` the sources of a node share one link of that rate, and each pair of nodes is one flow;
-//!   without it each source is a flow of its own, and sources may send at the same time.
+//!   without it each source is a separate flow, and sources may send at the same time.
 //!
 //! # Deviations
 //! - With Pareto shapes below 2 the load of a run of any practical length deviates from the nominal one by
@@ -335,7 +335,7 @@ struct OnOff {
     cycle: Cycle,
     merge: bool,
     pairs: Vec<(u16, u16)>,
-    /// Streams by pair, or by source if each is a flow of its own.
+    /// Streams by pair, or by source if each is a separate flow.
     streams: BTreeMap<usize, StreamId>,
     /// Nominal load of a sending node, bit/s.
     nominal: f64,

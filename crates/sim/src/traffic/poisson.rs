@@ -6,8 +6,8 @@
 //!   packet at `rate`.
 //! - A flow's first datagram comes such a time after its start: no flow has a datagram at the start itself,
 //!   and none needs a random phase.
-//! - Flows are independent, and each has random numbers of its own. Their sum is a Poisson process, too, at
-//!   the sum of their rates. Adding a flow does not change the times of the others.
+//! - Flows are independent, and each has its own random numbers. Their sum is a Poisson process, too, at the
+//!   sum of their rates. Adding a flow does not change the times of the others.
 //!
 //! # Deviations
 //! - Times are whole picoseconds, so that two datagrams may have the same time.

@@ -1,8 +1,7 @@
 //! QUIC: transfers over QUIC connections, one after another, at random times, or without an end.
 //!
 //! # Principles
-//! - Each transfer has a connection of its own, with one stream: the counterpart of `bulk` and of
-//!   `transfers`.
+//! - Each transfer has its own connection, with one stream: the counterpart of `bulk` and of `transfers`.
 //! - Without `per_second` and `load` there are `flows` connections for each pair of nodes, as in `bulk`. With
 //!   one of them transfers arrive at random times, as in `transfers`, and `sizes` may be a distribution.
 //! - The table `[quic]` has the parameters of the connections.

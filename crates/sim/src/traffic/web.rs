@@ -14,7 +14,7 @@
 //! - Over QUIC (`transport = "quic"`) a page has one connection with a stream for each object, as in HTTP/3.
 //!   A lost packet delays the objects whose data it has, and no other; over TCP it delays everything behind
 //!   it on its connection.
-//! - Each user draws think times, numbers and sizes from random streams of its own: its n-th page is the same
+//! - Each user draws think times, numbers and sizes from its own random streams: its n-th page is the same
 //!   under every discipline.
 //!
 //! # Deviations
@@ -124,7 +124,7 @@ impl Default for Config {
 
 /// Connections that browsers open at once to a server over TCP.
 const CONNECTIONS: u32 = 6;
-/// Streams at once: the least that RFC 9114, section 6.1, recommends.
+/// Streams at once: the minimum that RFC 9114, section 6.1, recommends.
 const STREAMS: u32 = 100;
 
 impl Traffic for Config {

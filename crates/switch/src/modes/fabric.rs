@@ -16,7 +16,7 @@ pub(crate) trait Rules<const W: usize>: Send {
     where
         Self: Sized;
     /// The length of the longest queue of an input now, as in [`Statistics`](crate::statistics::Statistics):
-    /// in cells, and for short packets alone in packets, where they have queues of their own.
+    /// in cells, and for short packets alone in packets, where they have their own queues.
     fn longest(&self) -> Longest;
     /// Passes the pointers of the arbiters to `visit`: the class of packets (empty with one arbiter), the
     /// name, and the positions by port.

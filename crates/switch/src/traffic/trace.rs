@@ -26,7 +26,7 @@
 //! # Cost
 //! - The file is read once, when the run is set up. It takes 16 bytes per packet, and up to twice that while
 //!   reading; `limit` bounds them.
-//! - Each size in cells is a kind with statistics of its own, about 0.5 MB each.
+//! - Each size in cells is a kind with its own statistics, about 0.5 MB each.
 //!
 //! # References
 //! - W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,

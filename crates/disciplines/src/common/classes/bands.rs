@@ -1,4 +1,4 @@
-//! Bands: classes with numbers, each with a discipline of its own, for `prio`, `ets` and `wrr`.
+//! Bands: classes with numbers, each with its own discipline, for `prio`, `ets` and `wrr`.
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{

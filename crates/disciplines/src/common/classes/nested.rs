@@ -1,4 +1,4 @@
-//! Classes in a tree, with their leaves: what a discipline needs beside its schedule.
+//! Classes in a tree, with their leaves: what a discipline needs in addition to its schedule.
 
 use std::collections::BTreeMap;
 

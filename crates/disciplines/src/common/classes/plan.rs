@@ -9,9 +9,9 @@ use super::filter::Fields;
 use super::{Classifier, Filter, ranges};
 use crate::Spec;
 
-/// Most classes of a tree.
+/// Maximum number of classes in a tree.
 const MOST: usize = 200_000;
-/// Most levels of a tree.
+/// Maximum number of levels in a tree.
 pub const LEVELS: usize = 8;
 
 /// A class as it is written, of any discipline.

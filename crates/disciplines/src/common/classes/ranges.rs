@@ -1,6 +1,6 @@
 //! Ranges of names: "home[1-20]" is home1 to home20, as for the nodes of a scenario.
 
-/// The most names of one range.
+/// Maximum number of names in one range.
 const MOST: u64 = 200_000;
 
 /// A range, taken apart.

@@ -25,7 +25,7 @@ pub enum Set {
     Decaying,
 }
 
-/// One queue, in a cache line of its own.
+/// One queue, in its own cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub struct Flow {

@@ -5,7 +5,7 @@ use giveway_qdisc::{List, Meta, Place, Slots};
 use super::flows::{Flow, Standing};
 use crate::common::priority;
 
-/// The least weight: with a smaller one a packet needs so many turns that a call takes long.
+/// The minimum weight: with a smaller one a packet needs so many turns that a call takes long.
 pub(super) const LEAST_WEIGHT: u32 = 1 << 14;
 
 /// The bands, the most urgent first.

@@ -401,7 +401,7 @@ impl Schedule {
         }
     }
 
-    /// The leaf with the least virtual times below a node; `None` if upper limits hold all back.
+    /// The leaf with the smallest virtual times below a node; `None` if upper limits hold all back.
     fn least(&mut self, node: u32, now: Time) -> Option<u32> {
         let Node { first_child, .. } = self.nodes[node as usize];
         if first_child == NONE {

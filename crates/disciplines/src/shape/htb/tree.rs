@@ -56,7 +56,7 @@ struct Node {
     parent: u32,
     /// Number of the first child; [`NONE`] for a leaf.
     first_child: u32,
-    /// Turn list of the least priority below it.
+    /// Turn list of the lowest priority below it.
     first_list: u32,
     /// Bytes that classes above were charged for it.
     borrowed: u64,

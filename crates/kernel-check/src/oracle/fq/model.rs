@@ -12,7 +12,7 @@ use super::super::calls::Call;
 /// A rule of Linux that differs from the Rust discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// A packet that may leave at once and finds no flow that may send joins a queue of its own, which goes
+    /// A packet that may leave at once and finds no flow that may send joins a separate queue, which goes
     /// before all flows, costs no credit and holds at most eight packets, in the order of their departure
     /// times. Flows with a rate do not use it, and with `maxrate` no flow does.
     Fast,

@@ -15,11 +15,11 @@ pub enum Rule {
     /// Times are ticks of 64 ns, and slopes have fractional bits.
     Ticks,
     /// A class that begins to share gets the mean of two virtual times: of the class that was chosen last,
-    /// and the latest one. The Rust discipline takes the least one and the latest one so far. After its
+    /// and the latest one. The Rust discipline takes the smallest one and the latest one so far. After its
     /// parent was idle, its own virtual time does not count.
     Begin,
     /// A class that was held back by an upper limit has at least the virtual time of the class that was
-    /// chosen last by link sharing. In the Rust discipline it has at least the least of the others.
+    /// chosen last by link sharing. In the Rust discipline it has at least the smallest of the others.
     Chosen,
     /// The time by which a class was held back is forgotten when it becomes idle. In the Rust discipline its
     /// curve keeps it.
@@ -53,7 +53,7 @@ struct Run {
 }
 
 impl Run {
-    /// The least of the curve so far and the curve from this point on.
+    /// The minimum of the curve so far and the curve from this point on.
     fn begin(&mut self, clock: Clock, x: u64, y: u64) -> Running {
         let running = match self.running {
             Some(running) => running.least_from(x, y),
@@ -189,7 +189,7 @@ impl Model {
         self.nodes[parent].order = order;
     }
 
-    /// The least virtual time of the classes of a parent that are not held back.
+    /// The smallest virtual time of the classes of a parent that are not held back.
     fn least_free(&self, parent: usize) -> Option<u64> {
         let free = |child: &&usize| self.nodes[**child].held_until.is_none();
         self.nodes[parent].order.iter().find(free).map(|child| self.nodes[*child].at)
@@ -317,8 +317,8 @@ impl Model {
         self.nodes[parent].chosen = self.nodes[parent].chosen.max(self.nodes[child].at);
     }
 
-    /// The leaf with the least virtual times. Classes whose limits permit a packet are free again, and those
-    /// below which all are held back are held back, too.
+    /// The leaf with the smallest virtual times. Classes whose limits permit a packet are free again, and
+    /// those below which all are held back are held back, too.
     fn release(&mut self, node: usize, now: u64) -> Option<usize> {
         if self.nodes[node].children == 0 {
             return Some(node);

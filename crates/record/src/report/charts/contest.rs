@@ -1,4 +1,4 @@
-//! The matrix of a contest: the share of each sender beside each other one.
+//! The matrix of a contest: the share of each sender next to each other one.
 
 use giveway_document::chart::{Chart, Plot};
 use giveway_document::columns::number;
@@ -90,7 +90,7 @@ impl Matrix {
         }
     }
 
-    /// A square for each discipline, two beside each other.
+    /// A square for each discipline, two side by side.
     fn panels(&self, contest: &Contest, disciplines: &[&str]) -> Vec<Plot> {
         let axis = |field: &str, title: &str, orient: &str| {
             json!({ "field": field, "type": "nominal", "sort": null, "title": title,

@@ -124,7 +124,7 @@ pub(super) fn data(tables: impl IntoIterator<Item = (&'static str, Columns)>) ->
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sides {
     Left,
-    /// The layers have scales of their own, and one of them has its axis on the right.
+    /// The layers have their own scales, and one of them has its axis on the right.
     Both,
 }
 

@@ -43,7 +43,7 @@ pub struct Config {
     pub switch_delay: Option<Span>,
 }
 
-/// The most ports of a switch.
+/// Maximum number of ports of a switch.
 const MOST: u32 = 16;
 
 impl Shape for Config {

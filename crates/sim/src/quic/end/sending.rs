@@ -14,7 +14,7 @@ const LEAST_FRAME: u32 = 32;
 /// A server waits for the proof of the client's address rather than send a smaller packet, bytes.
 const LEAST_ALLOWED: u64 = 300;
 
-/// The most times that the probe timeout doubles: a thousand times the first one.
+/// Maximum number of times that the probe timeout doubles: a thousand times the first one.
 const MOST_BACKOFFS: u32 = 10;
 
 impl End {

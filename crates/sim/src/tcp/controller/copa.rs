@@ -42,7 +42,7 @@ const LEAST_SEGMENTS: f64 = 2.0;
 pub struct Config {
     /// Weight of delay against throughput: about 1 / delta segments are in the queue.
     pub delta: f64,
-    /// Keeps its share beside flows that fill the queue.
+    /// Keeps its share next to flows that fill the queue.
     pub competes: bool,
 }
 

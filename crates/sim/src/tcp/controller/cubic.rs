@@ -116,7 +116,7 @@ pub struct Cubic {
     after_timeout: bool,
     /// Set if HyStart++ ends the first slow start.
     hystart: Option<Box<HyStart>>,
-    /// Least growth while no plateau is known, percent of the window per round-trip time, at most 100. A
+    /// Minimum growth while no plateau is known, percent of the window per round-trip time, at most 100. A
     /// byte, because an idle connection must stay below a kilobyte.
     probe: u8,
 }

@@ -34,9 +34,9 @@ use super::{Ack, Control, Controller, Loss, Start};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Fewest segments in the queue: with less the window grows.
+    /// Minimum number of segments in the queue: with less the window grows.
     pub alpha: f64,
-    /// Most segments in the queue: with more the window shrinks.
+    /// Maximum number of segments in the queue: with more the window shrinks.
     pub beta: f64,
     /// Segments in the queue that end slow start.
     pub gamma: f64,

@@ -28,7 +28,7 @@ const STARTUP_LOSSES: u32 = 6;
 const MIN_RTT_AGE: Span = Span::s(10);
 const PROBE_RTT_INTERVAL: Span = Span::s(5);
 const PROBE_RTT: Span = Span::ms(200);
-/// Most rounds between probes beside Reno.
+/// Maximum number of rounds between probes, next to Reno.
 const RENO_ROUNDS: u64 = 63;
 /// Rounds of the filter of aggregation (ExtraAckedFilterLen).
 const AGGREGATION_ROUNDS: usize = 10;
