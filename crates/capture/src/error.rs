@@ -16,7 +16,7 @@ pub enum CaptureError {
     Foreign(Foreign),
     /// The file has a link type that is not supported.
     #[error(
-        "was captured on link type {0}{what}; known are Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, \
+        "uses link type {0}{what}, which is not supported; supported: Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, \
          108) and Linux cooked (113, 276)",
         what = named(*.0)
     )]

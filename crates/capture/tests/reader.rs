@@ -313,7 +313,10 @@ fn damage_is_reported_with_its_position_after_the_packets_before_it() {
     assert_eq!(message(b"\x01giveway", 0), "is neither pcap nor pcapng: it begins with 01 67 69 76");
     assert_eq!(message(b"", 0), "is neither pcap nor pcapng: it begins with nothing, because it is empty");
     let strange = pcap(Order::Little, false, 147, &[]);
-    assert!(message(&strange, 0).starts_with("was captured on link type 147; known are Ethernet (1)"));
+    assert!(
+        message(&strange, 0)
+            .starts_with("uses link type 147, which is not supported; supported: Ethernet (1)")
+    );
 
     let order = Order::Little;
     let start = [section(order), interface(order, 1, 6, 0)].concat();

@@ -52,7 +52,7 @@ pub struct Args {
     /// in UTC, or "2026-11-26T20:15:00Z"
     #[arg(long, value_name = "TIME")]
     from: Option<Moment>,
-    /// Use packets until this time, in the words of --from
+    /// Use packets until this time, in the format of --from
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
     /// Rate of the link in both directions, as in 10mbit. Several rates, separated by commas, are compared

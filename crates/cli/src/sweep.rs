@@ -26,9 +26,8 @@ use crate::{provenance, show, stop};
 /// discipline, the seed, and all metrics. It can be read while the sweep runs. `giveway report DIR` draws it,
 /// and DuckDB, polars and pandas read `DIR/trials/*.parquet`.
 ///
-/// A trial is known by a hash of everything that its result depends on. So a killed sweep goes on where it
-/// stopped, a sweep with more values or seeds runs only what is new, and --reuse takes trials from other
-/// sweeps.
+/// Each trial is identified by a hash of everything that its result depends on. So a killed sweep resumes, a
+/// sweep with more values or seeds runs only what is new, and --reuse takes trials from other sweeps.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

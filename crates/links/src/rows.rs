@@ -166,7 +166,7 @@ impl<R: BufRead> Rows<R> {
                 return Err(TraceError::at(self.line, message, "sort the lines by time"));
             }
             Some(last) if row.at == last && !bursts => {
-                let message = format!("the time {last} is there twice");
+                let message = format!("the time {last} is listed twice");
                 return Err(TraceError::at(self.line, message, "write each time once, with one value"));
             }
             Some(last) if row.at < last + SHORTEST && !bursts => {
@@ -264,7 +264,7 @@ mod tests {
     fn a_wrong_row_is_named_with_its_line() {
         let cases: [(&[u8], &str); 8] = [
             (b"0,1mbit\n2,1mbit\n1,1mbit", "line 3: the time goes back, from 2s to 1s"),
-            (b"0,1mbit\n0,2mbit", "line 2: the time 0s is there twice"),
+            (b"0,1mbit\n0,2mbit", "line 2: the time 0s is listed twice"),
             (b"1,1mbit", "line 1: the first row is at 1s, and nothing says what is before"),
             (b"0,11tbit", "line 1: the rate of 11000gbit exceeds 10 Tbit/s"),
             (b"0;1mbit", "line 1: expected two columns, time and rate, found \"0;1mbit\""),

@@ -68,7 +68,7 @@ pub enum Interest {
 
 /// A probe that can observe a run in parts: each part of the network has its own probe.
 pub trait Divisible<P>: Probe<P> + Sized {
-    /// A probe that observes like this one, and has observed nothing.
+    /// A new, empty probe of the same kind.
     fn fresh(&self) -> Self;
     /// Adds what a probe of a part has observed. `has` is true for the ports of the part. Reports of flows
     /// and of senders come from one part for each source.

@@ -291,7 +291,7 @@ fn expectation<'a>(error: &'a str, prefix: &str) -> Option<&'a str> {
     Some(expected)
 }
 
-/// A type of serde in the words of TOML.
+/// A type of serde as TOML calls it.
 fn in_words(expected: &str) -> &str {
     match expected {
         "a sequence" => "a list",

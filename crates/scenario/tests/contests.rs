@@ -99,7 +99,7 @@ fn mistakes_are_reported_once_at_their_place() {
       = help: did you mean "ecn"?
     "#);
     insta::assert_snapshot!(errors("\"bbr version 3\"", "\"reno\""), @r#"
-    error: senders: "reno" is there twice
+    error: senders: "reno" is listed twice
      --> scenario:6:11
     6 | senders = ["reno", "reno", { name = "reno with ECN", congestion = "reno", ecn = true }]
       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -168,11 +168,11 @@ impl Cell {
 /// The cells with these names; all without a name.
 ///
 /// # Errors
-/// The names that exist, if one does not.
+/// If a cell is unknown; the message lists the cells.
 pub fn chosen(names: &[&str]) -> Result<Vec<Cell>, String> {
     let all: Vec<String> = CELLS.iter().map(Cell::name).collect();
     if let Some(wrong) = names.iter().find(|name| !all.iter().any(|other| other == *name)) {
-        return Err(format!("there is no cell {wrong}: write some of {}", all.join(" ")));
+        return Err(format!("unknown cell {wrong}; cells: {}", all.join(" ")));
     }
     Ok(CELLS.into_iter().filter(|cell| names.is_empty() || names.contains(&&*cell.name())).collect())
 }

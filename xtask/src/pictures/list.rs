@@ -57,7 +57,7 @@ impl List {
         for (at, picture) in list.pictures.iter().enumerate() {
             let wrong = |why: &str| Err(format!("{FILE}: {} {why}", picture.name));
             if list.pictures[..at].iter().any(|earlier| earlier.name == picture.name) {
-                return wrong("is there twice");
+                return wrong("is listed twice");
             }
             if picture.figure.is_some() == picture.page.is_some() {
                 return wrong("needs either `figure` or `page`");

@@ -254,7 +254,10 @@ fn cuts(pauses: &Pauses) -> impl Iterator<Item = String> {
         )
     });
     let back = (steps_back > 0).then(|| {
-        format!("the clock of the capture steps back {steps_back} times by more than a minute; it goes on from there")
+        format!(
+            "the clock of the capture steps back {steps_back} times by more than a minute; later packets are shifted to \
+             keep time increasing"
+        )
     });
     cut.into_iter().chain(back)
 }
@@ -326,7 +329,8 @@ mod tests {
         );
         assert_eq!(
             notes[1],
-            "the clock of the capture steps back 1 times by more than a minute; it goes on from there"
+            "the clock of the capture steps back 1 times by more than a minute; later packets are shifted to keep \
+             time increasing"
         );
         assert_eq!(cuts(&Pauses::default()).count(), 0);
     }

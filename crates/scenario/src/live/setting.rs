@@ -39,7 +39,7 @@ pub fn link_key(key: &str, value: &str, folder: Option<&Path>) -> Result<Impairm
     let mut reading = Reading { origin: Origin::new(key, text.as_str()), diagnostics };
     if reading.failed() {
         let Diagnostic { message, label, .. } = reading.diagnostics.swap_remove(0);
-        let help = Some("write a table in braces, in the words of a [[link]]".to_owned());
+        let help = Some("write a table in braces, in the syntax of a [[link]]".to_owned());
         return Err(LinkKeyError { message: format!("{message}: {label}"), help });
     }
     if folder.is_none()

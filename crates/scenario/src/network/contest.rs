@@ -155,7 +155,7 @@ fn senders(reading: &mut Reading, table: &Table) -> Option<Vec<Sender>> {
     let mut names = BTreeSet::new();
     if let Some(twice) = senders.iter().find(|sender| !names.insert(sender.name.as_str())) {
         let wrong =
-            Diagnostic::error(node.span.clone(), format!("senders: \"{}\" is there twice", twice.name));
+            Diagnostic::error(node.span.clone(), format!("senders: \"{}\" is listed twice", twice.name));
         reading.report(wrong.help("a sender also competes with itself; give a variant a name of its own"));
         return None;
     }

@@ -303,7 +303,7 @@ impl TcpConfig {
     /// Checks the parameters that need others.
     fn check_pairs(&self) -> Result<(), Invalid> {
         if self.peer_ecn.is_some_and(|peer| peer > EcnMode::Off) && !self.ecn {
-            let message = "nobody asks the peer for ECN: write ecn = true, or leave peer_ecn out";
+            let message = "it has no effect unless ecn = true";
             return Err(Invalid::new("peer_ecn", message));
         }
         let needs = [
