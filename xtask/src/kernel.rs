@@ -175,7 +175,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     Ok(())
 }
 
-/// Prints the lines of the output of a machine that begin with one of these words.
+/// Prints the lines of the output of a machine that start with one of these words.
 fn show(output: &str, words: &[&str]) {
     let shown = |line: &&str| words.iter().any(|word| line.starts_with(word));
     output.lines().filter(shown).for_each(|line| println!("{line}"));

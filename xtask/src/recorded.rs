@@ -12,7 +12,7 @@ pub trait Recorded: Serialize + DeserializeOwned {
     const FILE: &'static str;
 }
 
-/// Reads a table. Lines that begin with `#` are left out.
+/// Reads a table. Lines that start with `#` are left out.
 ///
 /// # Errors
 /// If the file cannot be read, or the first line that is not a row.

@@ -33,7 +33,7 @@ pub fn run(repository: &Repository) -> Done {
     run_with(repository, &[])
 }
 
-/// Builds all tests, and runs the tests of the long form: they are ignored, and their names begin
+/// Builds all tests, and runs the tests of the long form: they are ignored, and their names start
 /// with `long_`.
 ///
 /// # Errors

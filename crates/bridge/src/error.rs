@@ -7,7 +7,7 @@ use giveway_record::FolderError;
 
 use crate::recording::RecordingError;
 
-/// Reason why an output cannot be begun or completed. Its causes are in `source()`.
+/// Reason why an output cannot be started or completed. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// The file or the folder of a flag cannot be used, or its thread cannot be started.

@@ -50,7 +50,7 @@ pub struct Recording {
     small: u32,
     /// Interval between writes.
     every: Duration,
-    /// True once the measurement interval begins.
+    /// True once the measurement interval starts.
     begun: Arc<AtomicBool>,
     channels: Vec<Channel>,
     writer: Option<Running>,
@@ -106,7 +106,7 @@ impl Recording {
         Ok((Recording { dir, small, every, begun, channels: Vec::new(), writer: None }, folder))
     }
 
-    /// The flag that begins the measurement interval.
+    /// The flag that starts the measurement interval.
     pub fn begun(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.begun)
     }

@@ -8,7 +8,7 @@ pub enum CaptureError {
     /// The file cannot be opened.
     #[error("cannot be opened: {0}")]
     Open(#[source] std::io::Error),
-    /// The file does not begin with the magic number of pcap or pcapng.
+    /// The file does not start with the magic number of pcap or pcapng.
     #[error("is neither pcap nor pcapng: it begins with {0}")]
     NotACapture(String),
     /// The file has a format that is not read.

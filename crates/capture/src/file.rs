@@ -253,7 +253,7 @@ impl Frames {
         }
     }
 
-    /// Begins a section with its own byte order and interfaces. The block type has been read already.
+    /// Starts a section with its own byte order and interfaces. The block type has been read already.
     fn section(&mut self, start: u64) -> Result<(), CaptureError> {
         let mut head = [0; 8];
         if self.fill(&mut head)? < head.len() {
@@ -329,7 +329,7 @@ impl Frames {
         Ok(interface)
     }
 
-    /// The packet in `record`, a block that begins at byte `start` of the file.
+    /// The packet in `record`, a block that starts at byte `start` of the file.
     fn find_packet(&self, start: u64, kind: u32, order: Order) -> Result<Found, CaptureError> {
         let Format::Pcapng { interfaces, earlier, .. } = &self.format else {
             unreachable!("only pcapng has blocks")
@@ -459,7 +459,7 @@ impl Order {
     }
 }
 
-/// True if a file that begins with these bytes is a pcap or pcapng file, or is compressed as captures are.
+/// True if a file that starts with these bytes is a pcap or pcapng file, or is compressed as captures are.
 pub fn looks_like_capture(head: &[u8]) -> bool {
     let Some(magic) = head.first_chunk::<4>() else { return false };
     *magic == SECTION.to_be_bytes() || pcap_magic(*magic).is_some() || Compression::of(head).is_some()
@@ -484,7 +484,7 @@ fn at_start(error: std::io::Error) -> CaptureError {
     CaptureError::Read { offset: 0, packets: 0, error }
 }
 
-/// The error for a file that begins with `head`.
+/// The error for a file that starts with `head`.
 fn unknown(head: &[u8]) -> CaptureError {
     match (Foreign::of(head), head) {
         (_, []) => CaptureError::NotACapture("nothing, because it is empty".to_owned()),

@@ -79,7 +79,7 @@ const SPEED: u16 = 8;
 const RESOLUTION: u16 = 9;
 
 impl<W: Write> Writer<W> {
-    /// Begins a capture with the name of the application that writes it.
+    /// Starts a capture with the name of the application that writes it.
     ///
     /// # Errors
     /// The error of `out`; `InvalidInput` for a name of more than 65,535 bytes.

@@ -144,7 +144,7 @@ pub fn main() -> ExitCode {
     run_command(&provenance::arguments()).into()
 }
 
-/// Runs the command in `arguments`, which do not begin with the name of the program, as the only command of
+/// Runs the command in `arguments`, which do not start with the name of the program, as the only command of
 /// this process. `program` is the file that starts `giveway` in a child process. Returns the exit code. For a
 /// process whose own arguments belong to an interpreter.
 pub fn main_of(arguments: Vec<OsString>, program: PathBuf) -> u8 {
@@ -152,7 +152,7 @@ pub fn main_of(arguments: Vec<OsString>, program: PathBuf) -> u8 {
     run_command(&arguments)
 }
 
-/// The output of the command in `arguments`, which do not begin with the name of the program. For commands
+/// The output of the command in `arguments`, which do not start with the name of the program. For commands
 /// that answer a question: `bound`, `check`, `list`, `explain`, `schema`, `replay-check`.
 ///
 /// # Errors

@@ -72,7 +72,7 @@ pub const NAMES: [&str; 22] = [
 /// Limits of the interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkLimits {
-    /// True if frames begin with an Ethernet header.
+    /// True if frames start with an Ethernet header.
     pub ethernet: bool,
     /// Length of the longest frame, link header and tag included, in bytes.
     pub longest: usize,

@@ -81,8 +81,8 @@ pub enum Kept {
     Unbeaten,
 }
 
-/// Finds the own best of each discipline, and adds it to the field of the short form, which begins with the
-/// defaults.
+/// Finds the own best of each discipline, and adds it to the field of the short form, which starts with
+/// the defaults.
 pub(crate) fn best(
     entrants: Entrants<'_>,
     budget: u32,

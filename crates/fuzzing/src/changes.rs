@@ -26,7 +26,7 @@ impl Written {
 
     /// Changes files.
     ///
-    /// A change begins with a byte that selects the file. If its highest bit is clear, a length in two bytes
+    /// A change starts with a byte that selects the file. If its highest bit is clear, a length in two bytes
     /// and the new content follow. If it is set, an offset in two bytes, a length in one byte, and bytes that
     /// replace those at the offset follow. A Parquet table is only truncated, to the length in two bytes.
     pub fn change(&self, changes: &[u8]) {

@@ -113,7 +113,7 @@ impl Line {
         Line::starting((delay, loss, jitter), impairments, streams, Time::ZERO)
     }
 
-    /// Like [`new`](Line::new); a delay that varies and hand-overs begin at `start`.
+    /// Like [`new`](Line::new); a delay that varies and hand-overs start at `start`.
     pub fn starting(
         (delay, loss, jitter): (Span, Share, Span),
         impairments: &Impairments,
@@ -138,7 +138,7 @@ impl Line {
         }
     }
 
-    /// Gives the wire other properties from `now` on, at which a delay that varies begins. Packets on the
+    /// Gives the wire other properties from `now` on, at which a delay that varies starts. Packets on the
     /// wire are not overtaken for that reason, and loss and jitter go on drawing from their stream.
     pub fn change(
         &mut self,

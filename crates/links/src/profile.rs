@@ -28,7 +28,7 @@ pub enum Shape {
 #[derive(Clone, Debug)]
 pub struct Profile {
     kind: Kind,
-    /// True if it begins again at its end.
+    /// True if it starts again at its end.
     repeats: bool,
     /// The mean over the trace.
     mean: u64,
@@ -246,7 +246,7 @@ impl Profile {
     pub fn length(&self) -> Option<Span> {
         self.length
     }
-    /// True if it begins again at its end.
+    /// True if it starts again at its end.
     pub fn repeats(&self) -> bool {
         self.repeats
     }

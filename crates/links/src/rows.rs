@@ -6,7 +6,7 @@
 //!   length of the trace.
 //! - CSV: a time and a value per line, separated by a comma. A number without a unit is in seconds, or in
 //!   bit/s. The first time is zero, and each is later than the one before it. The last row is the end of a
-//!   loop. A first row of names and lines that begin with `#` are skipped.
+//!   loop. A first row of names and lines that start with `#` are skipped.
 //!
 //! Lines have at most [`LONGEST`] bytes, so that a binary file takes no memory.
 
@@ -31,7 +31,7 @@ pub(crate) enum Format {
     Csv(Quantity),
 }
 
-/// A row: a time and what begins at it.
+/// A row: a time and what starts at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub at: Span,

@@ -25,7 +25,7 @@ pub struct LinkEmulation {
 }
 
 impl LinkEmulation {
-    /// A constant rate, no delay and no impairment: a frame leaves when its transmission begins.
+    /// A constant rate, no delay and no impairment: a frame leaves when its transmission starts.
     pub fn none() -> LinkEmulation {
         LinkEmulation::default()
     }
@@ -82,7 +82,7 @@ pub struct LinkEmulator {
 }
 
 impl LinkEmulator {
-    /// Creates an emulator without frames. What varies begins at `start`. It allocates nothing while at most
+    /// Creates an emulator without frames. What varies starts at `start`. It allocates nothing while at most
     /// `frames` frames are in flight.
     pub fn new(config: &LinkEmulation, streams: &Streams, frames: usize, start: Time) -> LinkEmulator {
         let streams = streams.within("line");
@@ -91,7 +91,7 @@ impl LinkEmulator {
         LinkEmulator { line, streams, in_flight: VecDeque::with_capacity(frames) }
     }
 
-    /// Changes the configuration. Frames in flight keep their times. What varies begins at `now`.
+    /// Changes the configuration. Frames in flight keep their times. What varies starts at `now`.
     pub fn set(&mut self, config: &LinkEmulation, now: Time) {
         let streams = &self.streams;
         match &mut self.line {

@@ -134,7 +134,7 @@ pub struct ParsedHeaders {
 }
 
 impl HeaderParser {
-    /// Creates a parser for frames that begin with an Ethernet header (`ethernet`), or else with an IP
+    /// Creates a parser for frames that start with an Ethernet header (`ethernet`), or else with an IP
     /// header. The keys of its hash come from `streams`.
     pub fn new(ethernet: bool, counting: Counting, streams: &Streams) -> HeaderParser {
         let mut keys = streams.within("flows").rng();

@@ -87,7 +87,7 @@ pub struct Layout {
     pub keep_series: bool,
     /// Interval of the backend's samples of ports. Shares and delays over time are not finer.
     pub sample: Span,
-    /// True if the end of the run is unknown, and `until` is only a limit. Then stretches of time begin with
+    /// True if the end of the run is unknown, and `until` is only a limit. Then stretches of time start with
     /// the length of `sample`, and become longer while the run goes on.
     pub open_ended: bool,
     /// Keeps samples of senders as rows, if the backend takes any.

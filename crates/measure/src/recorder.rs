@@ -95,7 +95,7 @@ impl<P> Recorder<P> {
         }
     }
 
-    /// Begins the measurement interval at `at`, for a plan that did not know the time in advance.
+    /// Starts the measurement interval at `at`, for a plan that did not know the time in advance.
     pub fn begin(&mut self, at: Time) {
         self.layout.from = at;
         let layout = &self.layout;

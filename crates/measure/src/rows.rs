@@ -106,7 +106,8 @@ pub struct DelayRow {
     pub port: String,
     /// Name of the sources.
     pub source: String,
-    /// Sojourn times at the port of the packets whose transmission began in the stretch; `None` without any.
+    /// Sojourn times at the port of the packets whose transmission started in the stretch; `None`
+    /// without any.
     pub sojourn: Option<Delayed>,
     /// One-way delays of the data packets that crossed the port and reached their receiver in the stretch;
     /// `None` without any, or if the backend does not know when packets were sent.
@@ -161,9 +162,9 @@ pub struct ProgressRow {
 
 /// The episodes of a flow at a port, and its packets there, in the whole run.
 ///
-/// An episode begins when a packet of the flow arrives at the port while no packet of the flow is queued
-/// there, even if the packet is dropped. A packet on the wire is not queued. The EFD paper, section 3,
-/// calls an episode a fragment.
+/// An episode starts when a packet of the flow arrives at the port while no packet of the flow is queued
+/// there, even if the packet is dropped. A packet on the wire is not queued. The EFD paper, section 3, calls
+/// an episode a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpisodeRow {
     /// The port.

@@ -49,7 +49,7 @@ impl Sums {
 
 /// Sums over packets, by source and stretch of the measurement interval.
 ///
-/// The number of stretches has a bound. If the end of the run is unknown, stretches begin short, and two
+/// The number of stretches has a bound. If the end of the run is unknown, stretches start short, and two
 /// become one whenever there are too many.
 #[derive(Clone)]
 pub(crate) struct Series {

@@ -199,7 +199,7 @@ fn completion_times_and_incomplete_transfers() {
 }
 
 /// Two endless transfers have shares of 3 : 1, so the index is (3 + 1)²/(2·(9 + 1)) = 0.8. The endless
-/// transfer that began late, the streams and the transfer of a given size do not count.
+/// transfer that started late, the streams and the transfer of a given size do not count.
 ///
 /// With fewer than two endless transfers, streams count. Two streams send 2,000 and 18,000 bytes, of which
 /// 10,000 arrive, so their fair shares are 2,000 and 8,000. If half of each arrives, 1,000 and 9,000, the
@@ -274,7 +274,7 @@ fn each_group_of_sources_has_its_metrics() {
     missing(&record, "src.web.delay_p99_s");
 }
 
-/// Three transfers deliver 1,000 bytes in 0.1 s, 1,000 bytes in the 0.2 s of one that began in the warm-up,
+/// Three transfers deliver 1,000 bytes in 0.1 s, 1,000 bytes in the 0.2 s of one that started in the warm-up,
 /// and 500 bytes in the 0.5 s until the end of the interval: 10,000, 5,000 and 1,000 bytes/s, so the index is
 /// 16²/(3·126) = 128/189. A refused transfer, one that ended before the interval, and a group do not count.
 ///
@@ -578,7 +578,7 @@ fn recorder_links(
 }
 
 /// The counters of a class before the measurement interval do not count, and a class without such a report
-/// began within it.
+/// started within it.
 #[test]
 fn classes_have_the_metrics_of_the_interval() {
     let mut recorder = Recorder::<()>::new(layout());

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A source is the traffic with that name in the scenario. With a star at its end, `udp-*`, it is all traffic
-//! whose name begins with the text before the star. The throughput of a flow is the data delivered within the
+//! whose name starts with the text before the star. The throughput of a flow is the data delivered within the
 //! measurement interval, divided by the length of the interval: whole IP packets of datagrams, and TCP data
 //! without headers. Throughputs are compared among long-lived flows, which are endless transfers and streams
 //! of datagrams. Sizes are in full segments of 1,460 bytes. A range of sizes includes both ends.

@@ -142,7 +142,7 @@ impl Sweep {
         Ok((facts(&done), watched.messages(), stopped.map(|error| error.into_value(py).into_any())))
     }
 
-    /// Begins a sweep whose trials run elsewhere.
+    /// Starts a sweep whose trials run elsewhere.
     fn begin(&self, py: Python<'_>, out: PathBuf, reuse: Vec<PathBuf>, command: &str) -> PyResult<Sweeping> {
         let watched = Watched::default();
         let begun = py.detach(|| -> Result<Remote, SweepError> {
@@ -195,7 +195,7 @@ impl Sweeping {
         added.map_err(|error| raised(py, error))
     }
 
-    /// The number of trials that were there at the begin.
+    /// The number of trials that were there at the start.
     #[getter]
     fn had(&self) -> PyResult<u64> {
         self.with(|remote| remote.had())
@@ -206,7 +206,7 @@ impl Sweeping {
         self.with(Remote::is_done)
     }
 
-    /// Messages from the begin.
+    /// Messages from the start.
     #[getter]
     fn messages(&self) -> Vec<String> {
         self.messages.clone()

@@ -26,7 +26,7 @@ pub trait Probe<P> {
     }
     /// A packet arrived at the port.
     fn arrived(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
-    /// The link began to transmit a packet, whose sojourn time was `now - meta.arrived`.
+    /// The link started to transmit a packet, whose sojourn time was `now - meta.arrived`.
     fn sent(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _now: Time) {}
     /// The port dropped a packet, or the link behind it lost one.
     fn dropped(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _why: DropReason, _now: Time) {}
@@ -48,7 +48,7 @@ pub trait Probe<P> {
         _now: Time,
     ) {
     }
-    /// The counters of a class of a discipline at the begin of the measurement interval, and again at the end
+    /// The counters of a class of a discipline at the start of the measurement interval, and again at the end
     /// of the run. A class is reported before those below it.
     fn class(&mut self, _at: PortId, _state: &ClassState, _now: Time) {}
     /// A periodic sample of a TCP sender.

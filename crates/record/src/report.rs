@@ -60,7 +60,7 @@ impl Report {
     /// The page.
     ///
     /// # Errors
-    /// If a table of a folder cannot be read, or another process began to write a folder.
+    /// If a table of a folder cannot be read, or another process started to write a folder.
     pub fn html(&self) -> Result<String, ReportError> {
         let page = page::html(&self.folders);
         if self.trust == Trust::Checked {

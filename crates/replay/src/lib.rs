@@ -12,7 +12,7 @@
 //!   size into a ring, and a thread of the recording reads, encodes and writes them. When the ring is full,
 //!   the trace of this discipline ends with a mark ([`Close::Overrun`]).
 //! - Each discipline has a *section* of the trace, from its construction to its end, and a separate ring. A
-//!   backend that replaces a discipline begins another section; sections may overlap.
+//!   backend that replaces a discipline starts another section; sections may overlap.
 //! - A truncated file is valid up to its end: the trace of a backend that was killed can be checked up to
 //!   that point.
 //!

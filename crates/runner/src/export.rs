@@ -13,7 +13,7 @@
 //!   or with QUIC on UDP port 443, and streams of datagrams go to port 5004.
 //! - A host on an access link has the address 100.64.x.y, with the number of its access delay in two bytes:
 //!   hosts with different delays have different addresses. When its ports are used up, 100.65.x.y follows.
-//! - A TCP stream begins with sequence number 0 and wraps after 4 GiB. The window has its largest value,
+//! - A TCP stream starts with sequence number 0 and wraps after 4 GiB. The window has its largest value,
 //!   because a simulated segment does not carry one. PSH is never set, because the writes of an application
 //!   are not known.
 //! - A packet with a label (`giveway_qdisc::Label`) carries it as the option of `giveway_wire::label`, with

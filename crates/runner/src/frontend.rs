@@ -22,7 +22,7 @@ pub trait Frontend: Sync {
     /// Forgets that the runs should stop: the user has ended only the capture.
     fn carry_on(&self) {}
 
-    /// Begins a progress bar of `steps` of a unit, with a name.
+    /// Starts a progress bar of `steps` of a unit, with a name.
     fn bar(&self, name: &str, steps: u64, unit: Unit) -> Box<dyn Bar>;
 }
 

@@ -47,7 +47,7 @@ pub mod trace;
 
 pub use error::SendersError;
 
-/// Measures a cell or a packet trace, which begins with its kind, and returns the rows of its result.
+/// Measures a cell or a packet trace, which starts with its kind, and returns the rows of its result.
 ///
 /// # Errors
 /// If the line is not understood, or if a command or a system call fails.

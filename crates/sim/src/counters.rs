@@ -17,7 +17,7 @@ impl Pauses {
     /// Lower bound of a long pause. Shorter times without progress come from round trips and queues.
     const LONG: Span = Span::ms(500);
 
-    /// The pauses of a transfer that begins at `start`.
+    /// The pauses of a transfer that starts at `start`.
     pub fn since(start: Time) -> Pauses {
         Pauses { since: start, longest: Span::ZERO, long: Span::ZERO }
     }

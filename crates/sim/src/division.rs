@@ -42,7 +42,7 @@ const CROSSING: u64 = 1;
 const EXCHANGE: f64 = 10.0;
 /// Number of events of the pilot: a tenth of a second.
 const PILOT_EVENTS: u64 = 300_000;
-/// Number of events of the pilot that do not count, because connections have just begun.
+/// Number of events of the pilot that do not count, because connections have just started.
 const WARM_EVENTS: u64 = 150_000;
 /// The minimum gain: one thread must take this many times as long.
 const LEAST_GAIN: f64 = 1.2;

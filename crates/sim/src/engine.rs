@@ -50,7 +50,7 @@ pub struct Sim {
     /// simulation from its beginning.
     simplified: bool,
     until: Time,
-    /// Begin of the measurement interval.
+    /// Start of the measurement interval.
     measured_from: Time,
     queue: EventQueue,
     /// Timer of the bounds of the measurement interval.
@@ -382,7 +382,7 @@ impl Sim {
         }
     }
 
-    /// Carries a packet whose transmission begins, and its copy if the wire makes one.
+    /// Carries a packet whose transmission starts, and its copy if the wire makes one.
     #[inline]
     fn depart(&mut self, link: u32, at: Time, packet: Packet<Segment>) {
         let departing = self.packets.add(packet);

@@ -66,7 +66,7 @@ pub enum Owner {
 pub enum Class {
     /// Links fail or come back, before any packet that would use them.
     Outage = 0,
-    /// The measurement interval begins or ends. Packets at its first moment belong to it, packets at its last
+    /// The measurement interval starts or ends. Packets at its first moment belong to it, packets at its last
     /// do not.
     Measuring = 1,
     /// A packet moves: a transmitter takes it from its port, it arrives at the far end of a link, it crosses

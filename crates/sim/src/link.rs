@@ -17,7 +17,7 @@
 //!
 //! If wake-ups are late, the discipline decides late, but the transmitter loses no time: its clock goes on
 //! from the end of the last transmission, as in a shaper or a ring of buffers. A late wake-up takes all
-//! packets whose transmission begins by then.
+//! packets whose transmission starts by then.
 //!
 //! In a network that is [divided](crate::parallel), the part with the sending node has the port and the
 //! transmitter, and the part with the receiving node has the wire. Each has its own `Link`.
@@ -192,7 +192,7 @@ impl Link {
         place == 0
     }
 
-    /// Takes the copy of the packet whose transmission began last, if it arrives twice.
+    /// Takes the copy of the packet whose transmission started last, if it arrives twice.
     #[inline]
     pub fn copy(&mut self) -> Option<Packet<Segment>> {
         self.varying.as_mut()?.copy()
@@ -204,7 +204,7 @@ impl Link {
         self.next_pull <= now
     }
 
-    /// Offers a packet to the port. Returns the packet whose transmission begins.
+    /// Offers a packet to the port. Returns the packet whose transmission starts.
     #[inline]
     pub fn offer<R: Probe<Segment>>(
         &mut self,
@@ -232,7 +232,7 @@ impl Link {
     }
 
     /// Looks at the queue as after an arrival, because its discipline or the rate of the link has changed.
-    /// Returns the packet whose transmission begins.
+    /// Returns the packet whose transmission starts.
     pub fn look<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
         if !self.up {
             return None;

@@ -31,8 +31,8 @@ pub struct Segment {
     pub ace: u8,
     /// Number of data bytes.
     pub len: u16,
-    /// First sequence number. The SYN has number 0, data begin with 1, the FIN takes the number after the
-    /// data.
+    /// First sequence number. The SYN has number 0, data start with 1, the FIN takes the number after
+    /// the data.
     pub seq: u64,
     /// The next sequence number that the sender of this segment expects. In a datagram, which has no
     /// acknowledgement, the field holds the send time ([`Segment::datagram_sent`]): a separate field would

@@ -283,7 +283,7 @@ fn normal_cdf(x: f64) -> f64 {
     libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
 }
 
-/// Reads "size share" lines. Shares end with 1, or with 100 when they are percent; # begins a comment.
+/// Reads "size share" lines. Shares end with 1, or with 100 when they are percent; # starts a comment.
 fn cdf(text: &str) -> Result<Sampler, CdfError> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (row, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {

@@ -57,7 +57,7 @@ pub struct SourceContext {
     pub access: Rate,
     /// Start of the source.
     pub start: Time,
-    /// Time from which the source begins no new flow.
+    /// Time from which the source starts no new flow.
     pub stop: Time,
     /// Parameters of the TCP connections of the source.
     pub tcp: TcpConfig,
@@ -293,7 +293,7 @@ pub(crate) fn check_rate(parameter: &'static str, rate: Rate, example: &str) -> 
     Err(Invalid::new(parameter, format!("a rate of 0 sends nothing: write for example \"{example}\"")))
 }
 
-/// A random time within `over` after `start`, so that sources do not all begin in the same picosecond.
+/// A random time within `over` after `start`, so that sources do not all start in the same picosecond.
 pub(crate) fn spread(start: Time, over: Span, rng: &mut Rng) -> Time {
     if over.is_zero() { start } else { start + Span::from_ps(rng.below(over.as_ps())) }
 }

@@ -71,8 +71,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Calls `event` for each row, which returns false if it is not its event. Rows of `start` begin a
-/// controller.
+/// Calls `event` for each row, which returns false if it is not its event. Rows of `start` start
+/// a controller.
 fn replay(table: &str, name: &str, mut event: impl FnMut(&Row<'_>, &mut dyn Controller)) {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();

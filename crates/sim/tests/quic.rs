@@ -111,7 +111,7 @@ fn two_probes_repeat_a_lost_tail() {
 }
 
 /// The link is dark for two seconds. Probes back off, and when one arrives all packets of more than three
-/// probe timeouts are lost: persistent congestion, and the window begins again with two packets.
+/// probe timeouts are lost: persistent congestion, and the window starts again with two packets.
 #[test]
 fn persistent_congestion_closes_the_window() {
     let dark = Gate { dark: Some((Time::ms(420), Time::ms(2600))), ..Gate::default() };

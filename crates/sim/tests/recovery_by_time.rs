@@ -69,7 +69,7 @@ fn a_lost_retransmission_is_detected() {
     insta::assert_snapshot!(text);
 }
 
-/// Everything of a window is lost but its first segment: the timeout begins, and the first acknowledgement
+/// Everything of a window is lost but its first segment: the timeout starts, and the first acknowledgement
 /// shows that the loss was real.
 #[test]
 fn a_timeout_with_real_losses() {
@@ -89,7 +89,7 @@ fn new_data_does_not_make_a_timeout_spurious() {
 }
 
 /// Segment 5 is lost, and so is its retransmission. The acknowledgements of segments 10 to 14 come after the
-/// timeout, since they are late. They do not make it spurious: F-RTO does not begin during a recovery, RFC
+/// timeout, since they are late. They do not make it spurious: F-RTO does not start during a recovery, RFC
 /// 5682, section 3.1, step 1. So no new data leaves before the lost segment has arrived.
 #[test]
 fn a_timeout_during_a_recovery_is_not_spurious() {

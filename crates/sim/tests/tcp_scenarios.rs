@@ -138,7 +138,7 @@ fn a_timeout_is_a_pause() {
 }
 
 /// The last segment and its retransmission are lost. The pause lasts until the end of the run, as it does for
-/// a transfer that never begins.
+/// a transfer that never starts.
 #[test]
 fn the_end_of_the_run_ends_a_pause() {
     assert_eq!(pauses(6, &[6, 6], Time::ms(2_000)), (1_745_856, 1_745_856));

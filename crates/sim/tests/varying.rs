@@ -65,7 +65,7 @@ fn rates(points: &[(u64, u64)], shape: Shape, repeats: bool) -> Profile {
 }
 
 /// The bytes that a saturated link has sent are the integral of its rate, but for the first packet, which
-/// arrives a little after the beginning, and the last, which counts when its transmission begins. For every
+/// arrives a little after the beginning, and the last, which counts when its transmission starts. For every
 /// format, once and looped, and with a discipline of any kind.
 #[test]
 fn a_saturated_link_sends_the_integral_of_its_rate() {
@@ -187,7 +187,7 @@ fn tcp_survives_every_impairment() {
 }
 
 /// A shaper without its own rate follows the link: it lets as much through. A packet counts when its
-/// transmission begins.
+/// transmission starts.
 #[test]
 fn a_shaper_follows_the_rate_of_its_link() {
     let profile = rates(&[(0, 20_000), (1000, 2_000), (2000, 40_000)], Shape::Steps, false);

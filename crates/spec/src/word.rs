@@ -27,7 +27,7 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Length of the range at the begin of a text, such as "[1-20]"; 0 if there is none.
+/// Length of the range at the start of a text, such as "[1-20]"; 0 if there is none.
 fn range(text: &str) -> usize {
     let numbers = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(inside, _)| inside);
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

@@ -1,5 +1,5 @@
 //! Options that every arbiter has in addition to its own parameters: the mode, the speedup, and when a packet
-//! may begin to cross.
+//! may start to cross.
 
 use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub enum Phases {
     Sequential,
 }
 
-/// The time at which a packet may begin to cross.
+/// The time at which a packet may start to cross.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {

@@ -2,7 +2,7 @@
 //!
 //! Both keep the requests as rows of bits, by input and by output, so that an arbiter reads all requests of
 //! an input or for an output as one word. Queues hold packets, not cells: a queue changes when a packet
-//! arrives and when it begins to cross.
+//! arrives and when it starts to cross.
 
 use crate::packet::Packet;
 use crate::per_port::PerPort;

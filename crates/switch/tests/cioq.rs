@@ -54,7 +54,7 @@ fn run_slots(arbiter: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> 
 }
 
 /// Chuang, Goel, McKeown and Prabhakar 1999: with a speedup of 2 every cell leaves when output queueing would
-/// send it. Both measure from the begin of the slot of arrival to the end of the output link, so there is no
+/// send it. Both measure from the start of the slot of arrival to the end of the output link, so there is no
 /// constant difference.
 #[test]
 fn delays_are_those_of_output_queueing() {

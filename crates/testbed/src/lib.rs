@@ -51,7 +51,7 @@ use self::pcap::Pcap;
 use self::router::{Router, Start};
 use self::topology::Topology;
 
-/// Time between the starts of the router and of the load, if the link varies: both begin together.
+/// Time between the starts of the router and of the load, if the link varies: both start together.
 const LEAD: Span = Span::s(2);
 
 /// Configuration of a test bed.

@@ -195,7 +195,7 @@ impl Drive {
 
     /// Writes pending data, reports flows, and passes events to their sources, until there are none.
     ///
-    /// Wake-ups that were due before an event come before the event: otherwise a transfer would begin later
+    /// Wake-ups that were due before an event come before the event: otherwise a transfer would start later
     /// because the machine was busy.
     fn process_events(&mut self, report: &mut dyn FnMut(&FlowReport)) -> Result<(), TestbedError> {
         loop {

@@ -2,7 +2,7 @@
 //! and a rate.
 //!
 //! A scheduler is a latency-rate server with latency Θ for a flow with rate ρ if, in each busy period of the
-//! flow, which begins at τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998,
+//! flow, which starts at τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998,
 //! definition 1 and equation (1)). The delay of a flow within a token bucket (σ, ρ) is then at most σ/ρ + ΣΘ
 //! over the schedulers on its route (theorem 1, equation (10)): [`delay`]. For packets this means: with the
 //! finish time at the rate of the flow, F_k = max(a_k, F_(k-1)) + L_k/ρ, packet k departs by F_k + Θ - L/ρ:

@@ -1,8 +1,8 @@
 //! Queues with one server: waiting times, sojourn times and numbers in the system.
 //!
 //! λ is the arrival rate and μ the service rate, both per second; ρ = λ/μ (or λ·E\[S\]) is the load. The
-//! waiting time ends when service begins, the sojourn time (also called response) when it ends, both in
-//! seconds.
+//! waiting time ends when service starts, the sojourn time (also called response) when it ends, both
+//! in seconds.
 //!
 //! "Kleinrock I" and "Kleinrock II" are Leonard Kleinrock, "Queueing Systems", volumes 1 (1975) and 2 (1976).
 

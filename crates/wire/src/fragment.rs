@@ -146,7 +146,7 @@ pub fn header_at(frame: &[u8], ether_type: u16) -> Option<usize> {
     (word(frame, at) == Some(ether_type)).then_some(at + 2)
 }
 
-/// Sets the congestion mark of a fragment; `fragment` begins with its header. The joined packet gets the mark
+/// Sets the congestion mark of a fragment; `fragment` starts with its header. The joined packet gets the mark
 /// if it is ECN-capable.
 #[inline]
 pub fn mark(fragment: &mut [u8]) {

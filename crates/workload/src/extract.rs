@@ -57,7 +57,7 @@ enum Kind {
     Other {
         forward: Times,
         reverse: Times,
-        /// Set if it begins like a QUIC connection.
+        /// Set if it starts like a QUIC connection.
         quic: Option<Box<quic::Tracker>>,
     },
 }

@@ -1,6 +1,6 @@
 //! Data that a capture does not hold: the holes in the sequence numbers of a sender.
 //!
-//! A hole opens when data pass that begin behind the end of the data before, and closes as far as data pass
+//! A hole opens when data pass that start behind the end of the data before, and closes as far as data pass
 //! that fill it. Data that never fill theirs were lost by the capture, not by the network: the receiver
 //! acknowledged them.
 
@@ -11,7 +11,7 @@ const MOST: usize = 64;
 /// The holes of one sender.
 #[derive(Debug, Default)]
 pub(crate) struct Holes {
-    /// Begin and end of each hole, in order; they do not touch.
+    /// Start and end of each hole, in order; they do not touch.
     open: Vec<(u64, u64)>,
     /// Bytes of holes that are not kept any more.
     given_up: u64,

@@ -20,8 +20,8 @@
 //!   its own.
 //!
 //! # Limitations
-//! - Connections begin at their captured times, even if their causes would come later or earlier in a
-//!   simulation.
+//! - Connections start at their captured times, even if their causes would come later or earlier in
+//!   a simulation.
 //! - Pauses of less than a round trip within a stream of data are not detected: the sender may have waited
 //!   for the application or for the network.
 //! - Datagrams are replayed as captured: a sender that adapts its rate (video calls, and QUIC connections

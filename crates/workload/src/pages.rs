@@ -61,7 +61,7 @@ impl Page {
         page
     }
 
-    /// True if the page is still open when a request begins.
+    /// True if the page is still open when a request starts.
     fn is_open(&mut self, now: u64) -> bool {
         let ended = self.on_their_way.iter().copied().filter(|end| *end <= now).max();
         self.on_their_way.retain(|end| *end > now);

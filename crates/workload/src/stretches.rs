@@ -4,11 +4,11 @@
 //! - A block bootstrap (H. R. Künsch, "The jackknife and the bootstrap for general stationary observations",
 //!   Annals of Statistics 17(3), 1989): stretches are drawn with replacement, and each draw is as long as the
 //!   whole. What belongs together within a stretch stays together, so a draw has the bursts of the capture.
-//! - A connection belongs to the stretch in which it begins, and continues beyond its end. Trains are cut at
+//! - A connection belongs to the stretch in which it starts, and continues beyond its end. Trains are cut at
 //!   the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only. The
 //!   parts that are drawn are one train again, so that quantiles cover the whole call.
-//! - A page whose connections begin in several stretches is not a page any more: its parts would be repeated
-//!   separately.
+//! - A page whose connections start in several stretches is not a page any more: its parts would be
+//!   repeated separately.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::model::{Connection, Train, Workload};
 
 impl Workload {
     /// These stretches of `length` ns, one after the other: the first number is the stretch that comes first.
-    /// Stretch 0 begins with the workload.
+    /// Stretch 0 starts with the workload.
     ///
     /// # Panics
     /// If `length` is 0.
@@ -42,7 +42,7 @@ impl Workload {
         Workload { span, connections, trains }
     }
 
-    /// The number of pages, and the stretch of each page that begins and ends in one.
+    /// The number of pages, and the stretch of each page that starts and ends in one.
     fn pages_of_one_stretch(&self, length: u64) -> (u32, BTreeMap<u32, bool>) {
         let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
         let mut one: BTreeMap<u32, bool> = BTreeMap::new();

@@ -4,7 +4,7 @@
 pub const FOLDER: &str = "examples/library";
 /// Measured runs of each discipline. The first one with `fifo` is captured.
 pub const RUNS: u32 = 3;
-/// Time by which the upload begins later from run to run, in milliseconds: no multiple of the call's 20 ms.
+/// Time by which the upload starts later from run to run, in milliseconds: no multiple of the call's 20 ms.
 const LATER_MS: u32 = 7;
 
 /// A quantity that is measured and predicted.
@@ -140,7 +140,7 @@ impl Cell {
     }
 
     /// Changes of the scenario for a run. The upload takes a quarter of it, if it has the link alone. It
-    /// begins a few milliseconds later in each run, so that runs differ as they do by chance.
+    /// starts a few milliseconds later in each run, so that runs differ as they do by chance.
     pub fn settings(&self, run: u32) -> Vec<String> {
         let Cell { rate, load, seconds } = self;
         let stop = seconds - 1;

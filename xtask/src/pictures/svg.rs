@@ -14,7 +14,7 @@ const TAKE: &str = include_str!("take.js");
 /// A larger drawing does not belong into the book.
 const LARGEST: usize = 190_000;
 
-/// The figure whose title begins with these words.
+/// The figure whose title starts with these words.
 ///
 /// # Errors
 /// If there is no such figure, it is too large, or the browser fails.

@@ -197,7 +197,7 @@ pub struct Args {
     /// Largest length of a packet that counts as small in the tables of --record
     #[arg(long, help_heading = OBSERVATION, value_name = "BYTES", default_value_t = 256, value_parser = value_parser!(u32).range(1..=65_535))]
     pub(super) small_packet: u32,
-    /// Begin rates and delays that vary at this time of the monotonic clock, in nanoseconds
+    /// Start rates and delays that vary at this time of the monotonic clock, in nanoseconds
     #[arg(long, help_heading = HARNESS, hide = true, value_name = "NS")]
     pub(super) starts_at: Option<u64>,
     /// Build disciplines for the mean rate over this time

@@ -80,7 +80,7 @@ pub enum BridgeError {
         /// The message with the contents of the file.
         source: Box<RunnerError>,
     },
-    /// A recording, a capture or another output cannot be begun or completed.
+    /// A recording, a capture or another output cannot be started or completed.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The handlers of signals cannot be installed.

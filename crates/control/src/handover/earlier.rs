@@ -49,7 +49,7 @@ pub struct Earlier {
     successor: Option<u32>,
 }
 
-/// A hand-over that has begun.
+/// A hand-over that has started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Session {
     /// The connection of the other process. Its end is the end of that process.

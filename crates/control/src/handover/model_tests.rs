@@ -45,7 +45,7 @@ struct World {
     /// True if the frames before the instant have left.
     drained: bool,
     successor: (Life, Successor),
-    /// The step that the successor has begun, and when.
+    /// The step that the successor has started, and when.
     begun: Option<(Step, u64)>,
     request: Option<HandOverRequest>,
     answer: Option<Result<HandOverAnswer, ()>>,
@@ -193,7 +193,7 @@ impl World {
         self.earlier != before
     }
 
-    /// The successor begins its next step, or ends the one that it has begun.
+    /// The successor starts its next step, or ends the one that it has started.
     fn act(&mut self) -> bool {
         if self.successor.0 != Life::Runs {
             return false;

@@ -32,8 +32,8 @@
 //! - Marks and drops are drawn at random. The RFC's recur() counts the likelihood up to one, with the same
 //!   mean.
 //! - Priority and protection are a weighted round robin with credit. The RFC leaves the choice of the
-//!   scheduler open, and also describes a time-shifted FIFO. Credit begins as after a classic packet of full
-//!   size.
+//!   scheduler open, and also describes a time-shifted FIFO. Credit starts as after a classic packet of
+//!   full size.
 //! - The exception for a short queue is PIE's (RFC 8033, section 4.1). RFC 9332 does not have it, so at p' =
 //!   100 % its queues would drop every packet.
 //! - Memory is counted in bytes of IP packets, not with the structures of the kernel.

@@ -161,7 +161,7 @@ impl Config {
         Ok(())
     }
 
-    /// The virtual queue with a number, as it begins.
+    /// The virtual queue with a number, as it starts.
     fn vq(&self, number: usize, spec: &Spec, context: &LinkContext) -> Result<Vq, Invalid> {
         let Spec::red(red) = spec else {
             let name = spec.name();

@@ -7,7 +7,7 @@
 //! - A small probability moves in small steps: the gains are scaled down while the probability is low, so
 //!   that the loop is as stable with one flow as with hundreds.
 //! - Drops happen at arrival, at random; the queue itself is a plain FIFO.
-//! - A burst after a quiet time passes: there are no drops for `max_burst` after congestion begins.
+//! - A burst after a quiet time passes: there are no drops for `max_burst` after congestion starts.
 //! - There are no drops while both delay and probability are small, or while the queue is short.
 //! - With `ecn` packets are marked as long as the probability is below `ecn_prob`; above that they are
 //!   dropped.

@@ -20,7 +20,7 @@
 //!   enough. Here all have to hold `max`, as in Linux, and the probability rises from `target` on.
 //! - The paper's Blue has a freeze time between two changes of the probability. Here, as in tc-sfb(8), every
 //!   packet counts.
-//! - The bins of both sets always count all their queued packets: at a change, and when warm-up begins, the
+//! - The bins of both sets always count all their queued packets: at a change, and when warm-up starts, the
 //!   whole queue is counted once. Linux counts only later packets.
 //! - A change of the hashes happens at the start of the next call. The frequency of calls has no influence on
 //!   the keys and probabilities: a set without packets during its warm-up has a probability of 0 everywhere.
@@ -60,7 +60,7 @@ use crate::Discipline;
 pub struct Config {
     /// Lifetime of the hashes. Zero: unlimited.
     pub rehash: Span,
-    /// Time after a change of the hashes at which the next bins begin to warm up.
+    /// Time after a change of the hashes at which the next bins start to warm up.
     pub db: Span,
     /// Capacity in packets; packets beyond it are dropped.
     pub limit: Packets,
@@ -368,7 +368,7 @@ impl<P> Qdisc<P> for Sfb<P> {
 }
 
 impl<P> Sfb<P> {
-    /// Changes the hashes, and begins to warm up the next bins, when it is time.
+    /// Changes the hashes, and starts to warm up the next bins, when it is time.
     #[inline]
     fn keep_time(&mut self, now: Time) {
         if self.config.rehash.is_zero() {

@@ -21,7 +21,7 @@
 //!   defaults are choices made here: a target of a third of the limit, 500 samples, one packet in 5, and a
 //!   limit of 300 packets.
 //! - m_fair stays between 0 and what fills the shadow buffer (with bytes: with packets of the MTU), and
-//!   begins there: while the queue has been short there are no drops, and a long quiet time has no
+//!   starts there: while the queue has been short there are no drops, and a long quiet time has no
 //!   after-effect.
 //! - The decision precedes the sampling of the packet, so it depends on the flow's past. The paper does not
 //!   specify this.

@@ -18,7 +18,7 @@
 //!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link. As in the
 //!   kernel, the second packet above the target is signalled at once in a queue that has had no congestion
 //!   before, or whose last packet below the target left more than an interval ago.
-//! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE begins
+//! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE starts
 //!   to drop.
 //! - `ack-filter` drops acknowledgements of TCP that a later one in the same queue makes redundant: if three
 //!   of a flow that advance ([`giveway_qdisc::Header`]) are one behind another at the end of the queue, the

@@ -33,7 +33,7 @@
 //! - A flow is forgotten when it was idle for 3 s, and the longest idle one if 65,536 are.
 //!
 //! # Cost
-//! - One table look-up per arrival, and O(log flows) when a flow begins and ends a pause. A packet that
+//! - One table look-up per arrival, and O(log flows) when a flow starts and ends a pause. A packet that
 //!   leaves before others of its flow passes them one by one, at most `flow_limit`.
 //! - 72 bytes per flow, idle ones included, and 32 in the table.
 //!

@@ -2,7 +2,7 @@
 //! output array is sent from its first slot to its last.
 //!
 //! # Principles
-//! - A round begins when the array is empty. The oldest packet of each queued flow then gets a stamp, T = T
+//! - A round starts when the array is empty. The oldest packet of each queued flow then gets a stamp, T = T
 //!   of the flow's last packet + L/ρ. A new flow, and a flow that was empty since its last departure, starts
 //!   from the shift clock: T = SC + L/ρ. A flow that arrives during a round joins the next.
 //! - The shift clock is the lowest stamp of the round before. It never decreases.

@@ -19,7 +19,7 @@
 //!
 //! # Corrections to the published algorithm
 //! - Stamps P or more ahead wrapped round. Here a flow has one stamp, in a window with a heap beyond it.
-//! - Stamps behind the pointer waited for a revolution. Here the search begins at the lowest slot that can be
+//! - Stamps behind the pointer waited for a revolution. Here the search starts at the lowest slot that can be
 //!   in use.
 //! - The shift clock stopped while slow flows waited. Here it includes real time.
 //! - A pause lowered a flow's stamps. Here they start from max(V, T of the last packet).
@@ -29,7 +29,7 @@
 //! # Deviations
 //! - The default `width` follows from the rate for which it was built. It cannot follow a link that varies.
 //! - The description of this reconstruction files a stamp in the past under the slot of virtual time. Here
-//!   the window begins at the lowest slot in use, so a late flow, which packets of different sizes can cause,
+//!   the window starts at the lowest slot in use, so a late flow, which packets of different sizes can cause,
 //!   keeps its order.
 //! - V is shifted to the beginning of a slot, not to the earliest S in it. The bound needs V ≤ min S, which
 //!   still holds, and no sorted list is needed. A new flow may start up to δ earlier.

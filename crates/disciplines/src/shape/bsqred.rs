@@ -5,7 +5,7 @@
 //! - When to drop is decided as in `ared`: by the average of all queued packets, before the buffer is full.
 //! - The arriving packet is queued first. Then a random packet of the largest sub-queue is dropped. So the
 //!   loss falls on the branch with the most packets, not on the branch of the arriving packet.
-//! - A full buffer drops packets by the same rule, and RED's count of packets begins again.
+//! - A full buffer drops packets by the same rule, and RED's count of packets starts again.
 //!
 //! # Deviations
 //! - The paper says that it "randomly picks up the packet to be dropped" without details. Its footnote

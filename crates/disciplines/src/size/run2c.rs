@@ -1,4 +1,4 @@
-//! Run2C: the first bytes of every flow go ahead, by the bytes that the flow has sent since it began.
+//! Run2C: the first bytes of every flow go ahead, by the bytes that the flow has sent since it started.
 //!
 //! # Principles
 //! - Two queues in one buffer, as in `efd`: a high one, and a low one that is served when the high one is

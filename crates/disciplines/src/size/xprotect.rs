@@ -6,7 +6,7 @@
 //!   flow then enters the table.
 //! - Most flows are short and most packets belong to long ones. With a probability of 1% it detects 18% of
 //!   the flows of 20 packets, 63% of the flows of 100 packets, and all of 1,000: 1 - (1 - p)^n.
-//! - The bytes before the detection are unknown, so the count begins there.
+//! - The bytes before the detection are unknown, so the count starts there.
 //! - The table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most
 //!   `flows`, and at that number removes those that have been silent longest.
 //! - When the buffer is full, the packet that would leave last is dropped (`drop pushout`), or the arrival

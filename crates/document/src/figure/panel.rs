@@ -270,7 +270,7 @@ fn titled(axis: &Axis) -> Value {
     if axis.title.is_empty() { Value::Null } else { json!(axis.title) }
 }
 
-/// The scale of an axis with numbers. A linear scale begins at zero if `zero` is true.
+/// The scale of an axis with numbers. A linear scale starts at zero if `zero` is true.
 fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = f64>, zero: bool) {
     encoding["type"] = json!("quantitative");
     match (axis.logarithmic, axis.domain) {

@@ -11,7 +11,7 @@ const LONGEST: usize = 16 << 10;
 /// Largest number of `--set` changes.
 const CHANGES: usize = 8;
 
-/// Input: a scenario file. Lines that begin with `#set ` are `--set` changes to it.
+/// Input: a scenario file. Lines that start with `#set ` are `--set` changes to it.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     // Reading a device such as /dev/stdin could block.

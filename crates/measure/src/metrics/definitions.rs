@@ -98,7 +98,7 @@ pub struct Definition {
     pub better: Better,
     /// The meaning, in a sentence.
     pub description: &'static str,
-    /// The treatment of events that begin before the measurement interval, or end after it.
+    /// The treatment of events that start before the measurement interval, or end after it.
     pub edges: &'static str,
     /// The condition for null, and the meaning of zero if that is not obvious.
     pub missing: &'static str,

@@ -161,7 +161,7 @@ impl Cobalt {
         dropped
     }
 
-    /// The queue overflowed, and lost a packet. True if BLUE begins to drop.
+    /// The queue overflowed, and lost a packet. True if BLUE starts to drop.
     #[cold]
     pub fn overflowed(&mut self, law: &Law, now: Time) -> bool {
         let mut begins = false;
@@ -293,7 +293,7 @@ mod tests {
         assert!(Bench::new().signals(330, Span::ms(5), Ecn::NotCapable).is_empty(), "not above the target");
     }
 
-    /// The second packet above the target is signalled, and the schedule begins with the first one: 70.7 ms
+    /// The second packet above the target is signalled, and the schedule starts with the first one: 70.7 ms
     /// after 1 ms, then 57.7 ms. It is so again after a pause of more than an interval, but not after a
     /// shorter one.
     #[test]

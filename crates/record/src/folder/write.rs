@@ -60,7 +60,7 @@ impl RunFolder {
     }
 
     /// Writes the merged tables, each next to its place. Adds to `written` the name of each table that was
-    /// begun, and its digest once it is complete.
+    /// started, and its digest once it is complete.
     fn merge(
         &self,
         runs: &[(Trial, Summary)],

@@ -230,7 +230,7 @@ impl Link {
 
     /// The lengths of the measurement interval and of the run. The interval is the span of the capture, or
     /// the time that twice its bytes need on the link if that is longer, but at most ten times the span or a
-    /// minute. The run is 10 s longer, so that transfers can still retransmit. No new transfer begins in
+    /// minute. The run is 10 s longer, so that transfers can still retransmit. No new transfer starts in
     /// these 10 s, so rates do not include them.
     fn times(&self, capture: &Capture) -> (Span, Span) {
         let span = capture.span();

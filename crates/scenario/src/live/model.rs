@@ -51,7 +51,7 @@ impl Direction {
 }
 
 impl Live {
-    /// True if anything varies with time, so that it must begin when the load does.
+    /// True if anything varies with time, so that it must start when the load does.
     pub fn varies(&self) -> bool {
         [&self.forward, &self.reverse].iter().any(|direction| !direction.settings.is_empty())
     }

@@ -3,7 +3,7 @@
 //!
 //! A discipline declares its [`Guarantee`]; [`giveway_theory::latency_rate`] has the formulae. A bound holds
 //! for a flow that exceeds its reservation by at most a burst, and for packets that are not dropped. The
-//! delay begins with the arrival of a packet and ends with its last bit on the wire, without propagation.
+//! delay starts with the arrival of a packet and ends with its last bit on the wire, without propagation.
 //!
 //! On a link whose rate varies, bounds hold for its lowest rate.
 //!

@@ -70,7 +70,7 @@ pub(crate) struct ContestKeys {
     pub senders: IgnoredAny,
     /// The transfers of each sender on a link. Default: 1.
     pub flows: Option<u32>,
-    /// The time within which transfers begin, each at a random time. Default: 100 ms.
+    /// The time within which transfers start, each at a random time. Default: 100 ms.
     pub spread: Option<Span>,
     /// The keys that differ in the reverse direction of the links.
     #[schemars(with = "crate::file::Part")]

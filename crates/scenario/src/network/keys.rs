@@ -244,7 +244,7 @@ pub(crate) struct TrafficKeys {
     pub every_pair: bool,
     /// The start of the traffic. Default: 0 s.
     pub start: Option<Span>,
-    /// The time after which no new transfer or packet begins. Default: the end of the run.
+    /// The time after which no new transfer or packet starts. Default: the end of the run.
     pub stop: Option<Span>,
     /// The class of the packets, for disciplines such as prio; 0 is the most urgent. Default: 0.
     pub class: Option<u16>,

@@ -88,7 +88,7 @@ pub(crate) fn invalid_character(part: &str) -> Option<char> {
     part.chars().find(|c| !is_valid(*c))
 }
 
-/// Checks the characters of a name, or of a part that begins at byte `start`.
+/// Checks the characters of a name, or of a part that starts at byte `start`.
 fn check(part: &str, start: usize) -> Result<(), InvalidName> {
     match part.char_indices().find(|(_, c)| !is_valid(*c)) {
         Some((at, c)) => Err(NameError::Character(c).at(start + at..start + at + c.len_utf8())),

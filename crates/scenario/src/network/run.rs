@@ -29,7 +29,7 @@ const STEP_EVENTS: u64 = 50_000;
 pub struct Finished {
     /// The numbers of events and packets.
     pub totals: Totals,
-    /// The remarks of sources. Each is a sentence that begins with the name of the traffic.
+    /// The remarks of sources. Each is a sentence that starts with the name of the traffic.
     pub remarks: Vec<String>,
 }
 

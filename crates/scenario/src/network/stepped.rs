@@ -231,8 +231,8 @@ impl Stepped {
         self.watched.packets(port)
     }
 
-    /// The remarks of sources on the trial so far. Each is a sentence that begins with the name of the
-    /// traffic.
+    /// The remarks of sources on the trial so far. Each is a sentence that starts with the name of
+    /// the traffic.
     pub fn remarks(&self) -> Vec<String> {
         named(&self.traffic, self.sim.remarks())
     }

@@ -40,7 +40,7 @@ pub struct Stream {
     pub offered: Option<String>,
     /// The start of the traffic.
     pub start: Time,
-    /// The time after which no new transfer or packet begins.
+    /// The time after which no new transfer or packet starts.
     pub stop: Time,
     /// The class of the packets.
     pub class: u16,

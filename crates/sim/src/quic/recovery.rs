@@ -164,7 +164,7 @@ impl Recovery {
 
     // -- sending ------------------------------------------------------------------------------------
 
-    /// The application begins to send after a pause.
+    /// The application starts to send after a pause.
     pub fn resume(&mut self, timeout: Span, now: Time) {
         if self.in_flight == 0 && self.position > 0 && now.since(self.last_sent) > timeout {
             self.controller.idled(now);

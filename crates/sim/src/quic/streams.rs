@@ -131,7 +131,7 @@ pub(super) struct ReceiveHalf {
     data: Receiver,
     /// Flow control: the limit that the other end knows, or will know.
     granted: u64,
-    /// Bytes that had arrived when the measurement interval began and ended.
+    /// Bytes that had arrived when the measurement interval started and ended.
     before: u64,
     after: u64,
 }
@@ -196,14 +196,14 @@ pub(super) struct Streams {
     windows: Windows,
     /// Bytes written, and acknowledged for the first time, of all streams.
     written: u64,
-    /// Bytes of a new stream that count as arrived when the measurement interval begins and ends: an upper
+    /// Bytes of a new stream that count as arrived when the measurement interval starts and ends: an upper
     /// bound until then.
     counted: (u64, u64),
 }
 
 impl Streams {
     /// No stream is open. `counted` are the bytes of a new stream that count as arrived when the measurement
-    /// interval begins and ends.
+    /// interval starts and ends.
     pub fn new(windows: Windows, counted: (u64, u64)) -> Streams {
         let Windows { connection, .. } = windows;
         Streams {
@@ -412,7 +412,7 @@ impl Streams {
 
     // -- measurement --------------------------------------------------------------------------------
 
-    /// The measurement interval begins, or ends.
+    /// The measurement interval starts, or ends.
     pub fn measuring(&mut self, begins: bool) {
         for stream in &mut self.list {
             let arrived = stream.receive.data.arrived_bytes();

@@ -64,9 +64,9 @@ pub struct TcpConfig {
     pub ecn_fallback: bool,
     /// Acknowledge every second segment (RFC 5681, section 4.2) instead of every one.
     pub delayed_ack: bool,
-    /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
+    /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux starts at 40 ms.
     pub delayed_ack_timer: Span,
-    /// Number of segments at the begin of a connection that are acknowledged at once (Linux: 16).
+    /// Number of segments at the start of a connection that are acknowledged at once (Linux: 16).
     pub quick_acks: u32,
     /// The quantity that makes the window grow: bytes acknowledged (RFC 3465, or "all" of them as in Linux),
     /// or acknowledgements (RFC 5681, equation 3).

@@ -155,7 +155,7 @@ pub struct Needs {
 
 /// A congestion control algorithm.
 pub trait Controller {
-    /// Its needs beyond acknowledgements of new data. Read once, when the sender begins.
+    /// Its needs beyond acknowledgements of new data. Read once, when the sender starts.
     fn needs(&self) -> Needs {
         Needs::default()
     }

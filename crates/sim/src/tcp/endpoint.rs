@@ -20,7 +20,7 @@ use crate::segment::Segment;
 /// One end of a connection.
 pub struct Endpoint {
     state: State,
-    /// A SYN was lost, or its answer: the sender begins with one segment.
+    /// A SYN was lost, or its answer: the sender starts with one segment.
     slow_handshake: bool,
     outlet: Outlet,
     /// Set once the application has written or closed.

@@ -59,7 +59,7 @@ pub(crate) enum HyStart {
 }
 
 impl HyStart {
-    /// The state of a rule at the begin of a connection.
+    /// The state of a rule at the start of a connection.
     pub fn new(rule: HyStartRule) -> Option<Box<HyStart>> {
         match rule {
             HyStartRule::Off => None,
@@ -93,9 +93,9 @@ impl HyStart {
 pub(crate) struct Classic {
     /// The round ends when this sequence number is acknowledged.
     round_end: u64,
-    /// Begin of the round.
+    /// Start of the round.
     begun: Time,
-    /// The last acknowledgement of the train that began with the round.
+    /// The last acknowledgement of the train that started with the round.
     train: Time,
     /// Smallest round-trip time of this round.
     current: Option<Span>,
@@ -148,7 +148,7 @@ pub(crate) struct Plus {
 
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// The round-trip time that began it (cssBaselineMinRtt).
+    /// The round-trip time that started it (cssBaselineMinRtt).
     baseline: Span,
     /// Rounds that ended since.
     rounds: u32,

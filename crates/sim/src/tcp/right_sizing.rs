@@ -23,7 +23,7 @@ pub(super) struct RightSizing {
     window: u64,
     /// The maximum of the window.
     most: u64,
-    /// Sequence number acknowledged when this round trip began, and the one that ends it.
+    /// Sequence number acknowledged when this round trip started, and the one that ends it.
     from: u64,
     until: u64,
     /// The maximum that was read in a round trip.
@@ -31,7 +31,7 @@ pub(super) struct RightSizing {
 }
 
 impl RightSizing {
-    /// A window that begins with `window`, and grows up to `most`. `initial` is what a sender sends first.
+    /// A window that starts with `window`, and grows up to `most`. `initial` is what a sender sends first.
     pub fn new(window: u64, most: u64, initial: u64) -> RightSizing {
         RightSizing { window: window.min(most), most, from: 1, until: 1, read: initial.min(window) }
     }

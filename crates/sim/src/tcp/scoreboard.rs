@@ -130,7 +130,7 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// An empty scoreboard. The first segment will begin with the sequence number `first`.
+    /// An empty scoreboard. The first segment will start with the sequence number `first`.
     pub fn new(first: u64) -> Scoreboard {
         Scoreboard {
             sent: VecDeque::new(),
@@ -322,7 +322,7 @@ impl Scoreboard {
         self.high_rxt = self.una;
     }
 
-    /// Begins a fast recovery: retransmissions start from the first outstanding segment.
+    /// Starts a fast recovery: retransmissions start from the first outstanding segment.
     pub fn begin_recovery(&mut self) {
         self.high_rxt = self.una;
         self.rescued = false;

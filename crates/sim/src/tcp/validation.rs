@@ -63,12 +63,12 @@ pub(super) struct Decay {
 /// State of RFC 7661.
 #[derive(Debug)]
 pub(super) struct Preserve {
-    /// The current sample: it began when this was acknowledged, and ends when `until` is.
+    /// The current sample: it started when this was acknowledged, and ends when `until` is.
     from: u64,
     until: u64,
-    /// The largest sample in each part of the sampling period, with the begin of the part; the newest first.
+    /// The largest sample in each part of the sampling period, with the start of the part; the newest first.
     parts: [(Time, u64); PARTS],
-    /// The begin of the phase in which the window is not validated; never while it is.
+    /// The start of the phase in which the window is not validated; never while it is.
     since: Time,
 }
 

@@ -13,7 +13,7 @@
 //!   are reported in addition, as groups.
 //!
 //! # Deviations
-//! - The header of the crate `workload` lists the limitations of the model. Connections begin at their
+//! - The header of the crate `workload` lists the limitations of the model. Connections start at their
 //!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ.
 //! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
 //! - The think time of a client before its first write is exact if it is at least half a round trip. Up to a
@@ -198,7 +198,7 @@ struct Replay {
     starts: VecDeque<Time>,
     /// Index of the first ADU of `epoch`.
     first_adu: usize,
-    /// Number of epochs that have begun, and number of their ADUs.
+    /// Number of epochs that have started, and number of their ADUs.
     begun: usize,
     begun_adus: usize,
     /// Bytes of the client and of the server in the complete epochs.
@@ -468,7 +468,7 @@ impl Replay {
         }
     }
 
-    /// Reports the epochs that are not complete, whether they began or not.
+    /// Reports the epochs that are not complete, whether they started or not.
     fn give_up(&mut self, ending: Ending, pages: &mut Pages, net: &mut Net<'_>) {
         while !self.is_done() {
             if self.starts.is_empty() {
@@ -563,7 +563,7 @@ impl Pages {
         }
     }
 
-    /// Reports the pages that have begun and are not complete.
+    /// Reports the pages that have started and are not complete.
     fn finish(&mut self, (near, far): (u16, u16), net: &mut Net<'_>) {
         for (_, page) in std::mem::take(&mut self.open) {
             if page.start < Time::NEVER {

@@ -4,15 +4,15 @@
 //! - Each interval is drawn around its mean, evenly within `jitter` of it on both sides. Without that,
 //!   several senders lock into phase with a drop-tail queue: one flow finds the only free place every time,
 //!   another never does, and the result does not depend on the discipline.
-//! - Flows begin at a random time within one interval.
-//! - A study of fair shares needs flows with different rates that begin one after the other. So rates and
+//! - Flows start at a random time within one interval.
+//! - A study of fair shares needs flows with different rates that start one after the other. So rates and
 //!   beginnings can be arithmetic series over the flows of a source: with `step` flow k has the rate `rate +
-//!   k step`, with `stagger` it begins exactly k times `stagger` after the source, with `fastest_first` the
-//!   last flow, which is the fastest, begins first and flow 0 last.
+//!   k step`, with `stagger` it starts exactly k times `stagger` after the source, with `fastest_first` the
+//!   last flow, which is the fastest, starts first and flow 0 last.
 //! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
 //!   them, then the second of each pair, and so on. With `step` or `stagger` the flow numbers in reports
 //!   follow this order: the k-th smallest `id` among the flows of the source is flow k. Without, flows are
-//!   alike and numbered as they begin.
+//!   alike and numbered as they start.
 //! - With `batch` a flow hands over several packets at once, each with the time at which it would be sent
 //!   otherwise as its earliest departure time, as an application with `SO_TXTIME`. The discipline `fq` of the
 //!   host's link spreads them; with any other discipline they leave as a burst. Their delay counts from the
@@ -56,11 +56,11 @@ pub struct Config {
     /// Difference of rate between a flow and the one before it.
     #[serde(default)]
     pub step: Rate,
-    /// Time between the beginnings of two flows; the first begins with the source. Without it each flow
-    /// begins at a random time within its first interval.
+    /// Time between the beginnings of two flows; the first starts with the source. Without it each flow
+    /// starts at a random time within its first interval.
     #[serde(default)]
     pub stagger: Option<Span>,
-    /// True if flows begin in reverse order: the last flow, which is the fastest, begins first.
+    /// True if flows start in reverse order: the last flow, which is the fastest, starts first.
     #[serde(default)]
     pub fastest_first: bool,
     /// Number of packets that a flow hands over at once. With more than one, each has its time of sending as
@@ -156,8 +156,8 @@ struct Cbr {
     bytes: u32,
     /// Number of packets that a flow hands over at once.
     batch: u32,
-    /// True if all flows are to be numbered at the start, in their order. Otherwise they are numbered as they
-    /// begin.
+    /// True if all flows are to be numbered at the start, in their order. Otherwise they are numbered as
+    /// they start.
     to_number: bool,
     stop: Time,
     rng: Rng,

@@ -3,7 +3,7 @@
 //! # Principles
 //! - A CSV file with a row `time_s,size_bytes` for each datagram, or `time_s,src,dst,size_bytes`; in either,
 //!   `flow` may be one more column at the end. The first row decides which of the four it is. A first row of
-//!   exactly these names is a header; rows may come in any order, `#` begins a comment.
+//!   exactly these names is a header; rows may come in any order, `#` starts a comment.
 //! - Times are seconds after the source's start; rows of equal times keep the order of the file. Sizes count
 //!   whole IP packets, with their 28 bytes of headers.
 //! - `src` and `dst` are nodes, named as the scenario names them. Without these columns the scenario sets

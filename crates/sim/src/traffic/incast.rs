@@ -1,16 +1,16 @@
 //! Incast: many senders answer a request of one receiver at the same time.
 //!
 //! # Principles
-//! - A round is one request: each sender begins a transfer to the receiver at the same time. Each receiver of
+//! - A round is one request: each sender starts a transfer to the receiver at the same time. Each receiver of
 //!   the scenario has its own rounds, with the senders that are paired with it.
 //! - With `fan_in`, each round has that many senders, drawn from all of the receiver.
-//! - With `every`, rounds begin at fixed intervals, whether earlier ones are complete or not. Without it, a
-//!   round begins when the last answer of the one before has arrived.
+//! - With `every`, rounds start at fixed intervals, whether earlier ones are complete or not. Without it, a
+//!   round starts when the last answer of the one before has arrived.
 //! - A round is complete when both ends of its last connection have closed. A remark after the run has the
 //!   completion times of the rounds.
 //!
 //! # Deviations
-//! - The request itself is not sent, so senders begin at exactly the same time. Real requests arrive some
+//! - The request itself is not sent, so senders start at exactly the same time. Real requests arrive some
 //!   microseconds apart.
 //!
 //! # Cost
@@ -208,7 +208,7 @@ impl Source for Incast {
 }
 
 impl Incast {
-    /// Begins a round.
+    /// Starts a round.
     fn begin(&mut self, number: usize, net: &mut Net<'_>) {
         let receiver = &mut self.receivers[number];
         // The senders of the round come first, as in an incomplete shuffle.

@@ -10,7 +10,7 @@
 //! - Either the mean pause is given, or the load of all sources of a node together; then the pause follows
 //!   from it. The mean burst is computed exactly for that, with the rounding to whole packets and with the
 //!   end of the tail that a random number of 53 bits cannot reach.
-//! - Each source begins at a random point of a random cycle. Otherwise all would burst together at the start.
+//! - Each source starts at a random point of a random cycle. Otherwise all would burst together at the start.
 //! - With `merge` the sources of a node share one link of that rate, and each pair of nodes is one flow;
 //!   without it each source is a separate flow, and sources may send at the same time.
 //!

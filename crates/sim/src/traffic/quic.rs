@@ -35,7 +35,7 @@ pub struct Config {
     /// Connections begin at a random time within this time after the start. Default: 100 ms, and with
     /// `stagger` none.
     pub spread: Option<Span>,
-    /// Time between the beginnings of two connections; the first begins with the source.
+    /// Time between the beginnings of two connections; the first starts with the source.
     pub stagger: Option<Span>,
     /// Transfers arrive at random: so many per second, all pairs together.
     pub per_second: Option<f64>,

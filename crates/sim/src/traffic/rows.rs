@@ -1,6 +1,6 @@
 //! Rows of CSV files, for lists of transfers and of datagrams.
 //!
-//! A first row of exactly the names of the columns is a header, `#` begins a comment, and blanks around
+//! A first row of exactly the names of the columns is a header, `#` starts a comment, and blanks around
 //! values do not count. A bad row is an error, and the message names the row, the column, the value found and
 //! the value expected.
 
@@ -41,7 +41,7 @@ pub(super) enum RowError {
         /// The valid values, in words.
         expected: String,
     },
-    /// A row begins one more flow than a source can have.
+    /// A row starts one more flow than a source can have.
     #[error("row {row} is of one flow too many: a source has at most {most}, all pairs of nodes together")]
     Flows {
         /// Number of the row.
@@ -101,8 +101,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The line of a record. The position of a record is where the reader began to look for it, so that comments
-/// and empty lines are skipped here.
+/// The line of a record. The position of a record is where the reader started to look for it, so that
+/// comments and empty lines are skipped here.
 fn line_of(record: &csv::StringRecord, text: &str) -> usize {
     let begin = record.position().map_or(0, |position| position.byte() as usize);
     let skipped =

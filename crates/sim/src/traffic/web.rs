@@ -234,7 +234,7 @@ struct Page {
     /// Its connections, all of them and those without an object.
     connections: Vec<ConnId>,
     idle: Vec<ConnId>,
-    /// Counters of its QUIC connection when the page began.
+    /// Counters of its QUIC connection when the page started.
     before: Sent,
 }
 
@@ -563,7 +563,7 @@ impl Kind {
         }
     }
 
-    /// Counters of the QUIC connection of a page since it began.
+    /// Counters of the QUIC connection of a page since it started.
     fn account_page(&self, page: &mut Page, net: &Net<'_>) {
         if let Some(conn) = page.connections.first().filter(|_| self.over_quic()) {
             let now = net.counts(*conn, self.writer());
@@ -571,7 +571,7 @@ impl Kind {
         }
     }
 
-    /// Counters of the connection since this object began.
+    /// Counters of the connection since this object started.
     fn account(&self, (conn, stream): Place, connection: &mut Connection, net: &mut Net<'_>) {
         if self.over_quic() {
             connection.got.measured = net.measured_stream(conn, self.reader(), stream);

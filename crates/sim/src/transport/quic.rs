@@ -96,7 +96,7 @@ impl QuicConns {
         self.free.push(index(conn) as u32);
     }
 
-    /// The measurement interval begins, or ends.
+    /// The measurement interval starts, or ends.
     pub fn measuring(&mut self, begins: bool) {
         for conn in self.conns.iter_mut().filter(|conn| conn.alive) {
             conn.client.measuring(begins);

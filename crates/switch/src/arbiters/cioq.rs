@@ -19,7 +19,7 @@
 //!
 //! # Deviations
 //! - In the article the outputs send before the second matching of a slot; here they send after both. At
-//!   speedups between 1 and 2 a link sends cells that have crossed by the begin of its slot.
+//!   speedups between 1 and 2 a link sends cells that have crossed by the start of its slot.
 //! - A speedup of 2 - 1/N, with some slots left out, is enough for the bound of the article; here only 2
 //!   guarantees it.
 //! - Cells of larger packets arrive in their slots and have their own deadlines; a packet has left with its

@@ -6,7 +6,7 @@
 //!   the output of that queue: long queues propose often, and short ones do not starve.
 //! - Every output accepts the proposal of the longest queue.
 //! - Ports that are still free are matched by a few iterations of iSLIP. So iSLIP, which ignores lengths,
-//!   begins with a matching that considers them, for one message per input.
+//!   starts with a matching that considers them, for one message per input.
 //! - With proposals alone (`iterations` 0) an output of a busy switch gets none with probability (1 - 1/N)^N,
 //!   which limits the throughput under uniform load to about 0.63, as with one iteration of PIM.
 //!

@@ -21,7 +21,7 @@
 //!   0.98 is carried.
 //! - Permutations of equal weight are served in the order in which they were subtracted; the algorithm of the
 //!   article is a fair queueing of the same weights.
-//! - In packet mode a packet may begin in the slot of its pair. It holds its connection for longer, and pairs
+//! - In packet mode a packet may start in the slot of its pair. It holds its connection for longer, and pairs
 //!   that are due meanwhile at one of both ports lose their slot.
 //!
 //! # Cost

@@ -64,7 +64,7 @@ impl Assignment {
         new
     }
 
-    /// Begins without pairs and prices, with `width` columns.
+    /// Starts without pairs and prices, with `width` columns.
     #[inline]
     pub fn begin(&mut self, width: usize) {
         self.width = width;

@@ -84,7 +84,7 @@ impl PortOrder {
         PortOrder { ties, dice: Dice::new(streams.rng()), ports, first: 0 }
     }
 
-    /// Begins a new matching.
+    /// Starts a new matching.
     #[inline]
     pub fn begin(&mut self) {
         if self.ties == Ties::Rotating {

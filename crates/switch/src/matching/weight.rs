@@ -4,7 +4,7 @@
 //! afterwards.
 //!
 //! - If fewer than three quarters of the ports are free, only these are solved, without a previous matching:
-//!   up to seven by `small`, more by an [`Assignment`] that begins with prices of 0. A column that is not
+//!   up to seven by `small`, more by an [`Assignment`] that starts with prices of 0. A column that is not
 //!   matched keeps that price.
 //! - Otherwise all ports are solved, as a square, and prices and pairs of the last such matching are kept.
 //!   (With fewer free ports, the last matching is too old to be of use.) Any prices are valid there, since

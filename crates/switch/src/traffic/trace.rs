@@ -70,7 +70,7 @@ pub struct Config {
     /// Mean load to which the capture is compressed or stretched, in cells per slot and input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// Begin again at the end.
+    /// Start again at the end.
     #[serde(default)]
     pub repeat: bool,
     /// Number of IP packets. Default: all of the file.
@@ -197,7 +197,7 @@ struct Replay {
     again: Option<u64>,
     /// Index of the next packet.
     at: usize,
-    /// The slot in which this round began.
+    /// The slot in which this round started.
     begun: u64,
     /// The first slot in which the link is free again.
     free: u64,

@@ -6,7 +6,7 @@
 //!
 //! # Principles
 //! - Messages form a handshake of one round trip (RFC 9001, section 4.1): the client's first message, the
-//!   server's first one, the server's certificates in the next level, and the client's last one. Each begins
+//!   server's first one, the server's certificates in the next level, and the client's last one. Each starts
 //!   with its length. Transport parameters are in the first message of the client and in the certificates of
 //!   the server, where TLS has them (section 8.2).
 //! - A packet has the 16 bytes of an authentication tag, all zero.

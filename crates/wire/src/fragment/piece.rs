@@ -24,7 +24,7 @@ pub(super) struct Fragment<'a> {
 const PADDED: usize = 46;
 
 impl<'a> Fragment<'a> {
-    /// Parses the fragment whose header begins at `at`; `None` if it is invalid.
+    /// Parses the fragment whose header starts at `at`; `None` if it is invalid.
     pub(super) fn parse(frame: &'a [u8], at: usize) -> Option<Fragment<'a>> {
         let (header, bytes) = frame[at..].split_first_chunk::<HEADER>()?;
         let [a, b, c, d, index, count, e, f] = *header;

@@ -91,9 +91,9 @@ pub struct Arrivals {
     last: Option<Time>,
     /// Average time between packets, in picoseconds.
     gap: u64,
-    /// Bytes since the window began.
+    /// Bytes since the window started.
     bytes: u64,
-    /// Begin of the window.
+    /// Start of the window.
     began: Time,
     /// Peak rate, in bit/s, which rises fast and falls slowly.
     peak: u64,

@@ -369,7 +369,7 @@ fn dropped_packets_count_on_the_way_in() {
     assert_eq!(sent("ingress"), 667);
 }
 
-/// Two packets arrive per millisecond: 16 Mbit/s. The shaper begins at 1 Mbit/s and follows, to 15/16.
+/// Two packets arrive per millisecond: 16 Mbit/s. The shaper starts at 1 Mbit/s and follows, to 15/16.
 #[test]
 fn the_rate_follows_the_arrivals() {
     let mut bench = Bench::new("cake bandwidth 1mbit autorate-ingress");

@@ -57,7 +57,7 @@ impl Flow {
         self.paused_until.map_or(at, |until| until.max(at))
     }
 
-    /// Begins a pause. What the flow is late after the one before makes it shorter, down to half.
+    /// Starts a pause. What the flow is late after the one before makes it shorter, down to half.
     #[inline]
     pub fn pause(&mut self, span: Span, now: Time) {
         let late = self.paused_until.map_or(Span::ZERO, |until| now.since(until));
@@ -95,7 +95,7 @@ impl Flows {
         }
     }
 
-    /// The flow of a packet. A flow that is not known begins idle.
+    /// The flow of a packet. A flow that is not known starts idle.
     #[inline]
     pub fn of(&mut self, meta: &Meta, now: Time) -> Place {
         self.forget(now);

@@ -317,7 +317,7 @@ impl Schedule {
         self.nodes[0].active += 1;
     }
 
-    /// A class below this one begins to share, and may send from this time on. Classes that wait only for
+    /// A class below this one starts to share, and may send from this time on. Classes that wait only for
     /// those that were there before wait no longer than until then.
     fn frees(&mut self, node: u32, from: Time, now: Time) {
         let (mut node, mut from) = (node, from);

@@ -20,7 +20,7 @@ pub enum Rule {
     /// may
     /// not send yet. In the Rust discipline this is looked at first.
     Owed,
-    /// Idle time is measured in ticks of the kernel's timer, begins with an odd tick, and must exceed
+    /// Idle time is measured in ticks of the kernel's timer, starts with an odd tick, and must exceed
     /// `refill_delay`.
     Ticks,
     /// With `maxrate`, the time for which a flow waits also holds for its later packets, even if they may
@@ -31,14 +31,14 @@ pub enum Rule {
     Timed,
     /// Departure times in the past have an order, too. In the Rust discipline they mean now.
     Past,
-    /// The delay for `ce_threshold` begins when the flow may send. In the Rust discipline it begins at the
+    /// The delay for `ce_threshold` starts when the flow may send. In the Rust discipline it starts at the
     /// departure time of the packet.
     Marks,
     /// An idle flow is remembered. In the Rust discipline it is forgotten after three seconds.
     Kept,
     /// Pauses are whole nanoseconds, rounded down.
     Nanoseconds,
-    /// A flow that begins joins the band of its packet before, and the first band with its first packet. It
+    /// A flow that starts joins the band of its packet before, and the first band with its first packet. It
     /// comes to the band of its last packet after its turn.
     Band,
 }

@@ -14,7 +14,7 @@ use super::curve::{Clock, Curve, Running};
 pub enum Rule {
     /// Times are ticks of 64 ns, and slopes have fractional bits.
     Ticks,
-    /// A class that begins to share gets the mean of two virtual times: of the class that was chosen last,
+    /// A class that starts to share gets the mean of two virtual times: of the class that was chosen last,
     /// and the latest one. The Rust discipline takes the smallest one and the latest one so far. After its
     /// parent was idle, its own virtual time does not count.
     Begin,
@@ -24,7 +24,7 @@ pub enum Rule {
     /// The time by which a class was held back is forgotten when it becomes idle. In the Rust discipline its
     /// curve keeps it.
     Forgotten,
-    /// A class that begins reads the clock twice: for its real-time curve, and then for the upper limits. The
+    /// A class that starts reads the clock twice: for its real-time curve, and then for the upper limits. The
     /// Rust discipline has one time for each call.
     Twice,
 }
@@ -242,7 +242,7 @@ impl Model {
         }
     }
 
-    /// Sets the virtual time of a class that begins to share.
+    /// Sets the virtual time of a class that starts to share.
     fn begin_to_share(&mut self, node: usize) {
         let (clock, parent) = (self.clock, self.nodes[node].parent);
         let latest_active = self.nodes[parent].order.last().map(|child| self.nodes[*child].at);

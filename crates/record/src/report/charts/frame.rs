@@ -175,7 +175,7 @@ pub(super) fn hover(x: &Value, y: &Value, shown: &[(&str, &str)]) -> Value {
             "encoding": { "x": x, "y": y, "tooltip": tooltip } })
 }
 
-/// A dashed line where the measurement interval begins, unless it is the beginning.
+/// A dashed line where the measurement interval starts, unless it is the beginning.
 pub(super) fn warmup_rule(folder: &Folder) -> Option<Value> {
     let from = folder.manifest.measured.from_s;
     (from > 0.0).then(|| {

@@ -6,7 +6,7 @@
 //!   `5 us`. An empty value is the default. `back` is `true` or `false`.
 //! - Names of nodes have letters, digits, `-`, `_` and `.`. A node with a single link is a host, and every
 //!   other one is a switch.
-//! - A line that begins with `#` is a comment.
+//! - A line that starts with `#` is a comment.
 //!
 //! # Cost
 //! - As many links as rows.

@@ -9,7 +9,7 @@ use crate::quic::packet::{Kind, LEAST_INITIAL, on_wire, stream_frame, varint};
 use crate::quic::sent::FrameKind;
 use crate::segment::Segment;
 
-/// A frame with fewer bytes does not begin in the rest of a packet.
+/// A frame with fewer bytes does not start in the rest of a packet.
 const LEAST_FRAME: u32 = 32;
 /// A server waits for the proof of the client's address rather than send a smaller packet, bytes.
 const LEAST_ALLOWED: u64 = 300;

@@ -120,7 +120,7 @@ struct Copa {
     /// The direction of the last round trip, and the round trips that it has lasted.
     rising: bool,
     same: u32,
-    /// The round trip ends when this is acknowledged; the window at its begin.
+    /// The round trip ends when this is acknowledged; the window at its start.
     round_until: u64,
     round_window: f64,
     /// Smallest round-trip times of half a round trip, and of ten seconds.

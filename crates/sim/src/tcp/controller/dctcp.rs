@@ -31,7 +31,7 @@ pub struct Config {
     /// Weight of the newest window of data in alpha, above 0 and at most 1 (g of RFC 8257, section 4.2:
     /// 1/16).
     pub gain: f64,
-    /// The estimate alpha at the begin, 0 to 1 (RFC 8257, section 3.3: 1).
+    /// The estimate alpha at the start, 0 to 1 (RFC 8257, section 3.3: 1).
     pub alpha: f64,
 }
 

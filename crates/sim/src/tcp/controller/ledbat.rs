@@ -88,7 +88,7 @@ impl Control for Config {
 enum Slowdown {
     /// The first slow start.
     SlowStart,
-    /// A slowdown begins at this time.
+    /// A slowdown starts at this time.
     At(Time),
     /// The window is two segments until this time.
     Down(Time),
@@ -112,7 +112,7 @@ struct Ledbat {
     /// The present minute.
     minute: u64,
     slowdown: Slowdown,
-    /// Begin of the slowdown, or of the connection.
+    /// Start of the slowdown, or of the connection.
     began: Time,
 }
 

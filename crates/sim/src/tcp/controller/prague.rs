@@ -92,7 +92,7 @@ pub struct Prague {
     /// Bytes acknowledged in this round, and the marked ones among them.
     acked: u64,
     marked: u64,
-    /// Begin of this round.
+    /// Start of this round.
     round_at: Time,
     /// The window has shrunk for the marks of everything below this sequence number, at this time.
     reduced_until: u64,

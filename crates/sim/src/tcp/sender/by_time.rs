@@ -149,7 +149,7 @@ impl Sender {
         lost
     }
 
-    /// Begins fast recovery.
+    /// Starts fast recovery.
     fn begin_recovery_by_time(&mut self, flight: u64, now: Time, config: &TcpConfig) {
         self.recovery = Recovery::Fast;
         self.recovery_point = self.board.next();

@@ -53,7 +53,7 @@ pub(super) struct Bbr {
     /// Smallest round-trip time (RTprop); none yet.
     rtprop: Option<Span>,
     rtprop_at: Time,
-    /// Rounds so far, and whether this acknowledgement began one.
+    /// Rounds so far, and whether this acknowledgement started one.
     round: u64,
     round_start: bool,
     /// The round ends when a segment is acknowledged that was sent after this much was delivered.
@@ -61,7 +61,7 @@ pub(super) struct Bbr {
     filled: bool,
     full_bandwidth: f64,
     full_rounds: u32,
-    /// Phase of the cycle, and its begin.
+    /// Phase of the cycle, and its start.
     phase: usize,
     phase_at: Time,
     /// End of the measurement of the round-trip time; none before the window has shrunk.
@@ -185,7 +185,7 @@ impl Bbr {
         self.pacing_gain = CYCLE[self.phase];
     }
 
-    /// True if the next phase begins (BBRIsNextCyclePhase).
+    /// True if the next phase starts (BBRIsNextCyclePhase).
     fn phase_over(&self, feedback: &Feedback) -> bool {
         let over = self.rtprop.is_none_or(|rtprop| feedback.now.since(self.phase_at) > rtprop);
         if self.pacing_gain > 1.0 {

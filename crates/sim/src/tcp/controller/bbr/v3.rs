@@ -111,8 +111,8 @@ pub(super) struct Bbr {
     probe_up_bytes: f64,
     probe_up_count: f64,
 
-    /// Aggregation: begin of the interval, what was delivered in it, and the largest excess of the last
-    /// rounds.
+    /// Aggregation: start of the interval, what was delivered in it, and the largest excess of the
+    /// last rounds.
     aggregation_at: Time,
     aggregated: f64,
     excess: [f64; AGGREGATION_ROUNDS],
