@@ -2,8 +2,8 @@
 //!
 //! - [`TERMS`]: words that the project no longer uses, each with its replacement. In a name, `_` separates
 //!   words.
-//! - The first word of a doc comment ([`OPENINGS`]): a question word or a reference makes a doc that means
-//!   nothing alone.
+//! - The first word of a doc comment ([`OPENINGS`]): a question word or a reference makes a doc that is
+//!   unclear alone.
 //! - The length of comment lines ([`COLUMNS`]).
 //! - Counters of the language that may only improve ([`accents`]).
 //!
@@ -53,7 +53,7 @@ const FINE_AFTER: &[&str] = &[
     "longer", "more", "less", "larger", "smaller", "faster", "slower", "later", "earlier", "worse", "better",
 ];
 
-/// Beginnings of a doc comment that mean nothing on hover.
+/// Beginnings of a doc comment that are unclear on hover.
 const OPENINGS: &[&str] =
     &["What", "Who", "Whose", "Whom", "Whether", "How", "Where", "When", "Which", "Why", "The same", "See"];
 

@@ -1,9 +1,9 @@
 //! The Python package: its wheel, its tests, types and notebooks.
 //!
-//! Everything happens in virtual environments below the build folder. `clean` has the wheel only, as a user
-//! without a Rust compiler has it. `tests` has the libraries of `python/requirements-test.txt`, and either
-//! the package with the module that cargo builds (the short form of the gate), or the wheel and also the
-//! libraries of `python/requirements-all.txt` (the long form).
+//! Everything happens in virtual environments below the build folder. `clean` contains the wheel only, as a
+//! user without a Rust compiler has it. `tests` contains the libraries of `python/requirements-test.txt`, and
+//! either the package with the module that cargo builds (the short form of the gate), or the wheel and also
+//! the libraries of `python/requirements-all.txt` (the long form).
 
 use std::fs;
 use std::path::{Path, PathBuf};

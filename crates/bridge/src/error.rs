@@ -18,7 +18,7 @@ pub enum OutputError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The folder of a recording contains something else.
+    /// The folder of a recording contains other files.
     #[error("--record")]
     Folder(#[source] FolderError),
     /// The folder of a recording belongs to another user. The message says what to type.

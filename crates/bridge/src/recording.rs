@@ -68,7 +68,7 @@ impl Recording {
     /// a signal. The second result is the folder that the writing thread must be allowed to use.
     ///
     /// # Errors
-    /// If the folder contains something else, or cannot be written.
+    /// If the folder contains other files, or cannot be written.
     pub fn prepare(
         dir: &Path,
         small: u32,

@@ -277,8 +277,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Reads the body of a block, between its two lengths, into `record`. `known` has the first length, if it
-    /// was read already, and the number of bytes of the body that were read with it.
+    /// Reads the body of a block, between its two lengths, into `record`. `known` contains the first length,
+    /// if it was read already, and the number of bytes of the body that were read with it.
     fn block(&mut self, start: u64, order: Order, known: Option<(u32, u32)>) -> Result<(), CaptureError> {
         let (length, read) = match known {
             Some(known) => known,

@@ -94,8 +94,8 @@ impl Iterator for Reader {
 /// Parses the outer headers of one frame. Unlike [`Reader`] it does not look into encapsulations, because a
 /// router forwards by the outer headers.
 ///
-/// `frame` has the captured bytes, and `wire_bytes` is the length on the wire. It never fails: a frame that
-/// is damaged or not IP has no [`Ip`].
+/// `frame` contains the captured bytes, and `wire_bytes` is the length on the wire. It never fails: a frame
+/// that is damaged or not IP has no [`Ip`].
 pub fn parse_headers(link: LinkType, frame: &[u8], wire_bytes: u32) -> FrameHeaders {
     let (above, behind_link) = link::strip(link, frame, wire_bytes);
     let ip = above.and_then(|data| ip::read(data, behind_link));

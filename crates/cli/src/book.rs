@@ -13,7 +13,7 @@ use crate::provenance;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Print the place of the book, and open nothing
+    /// Print the place of the book without opening it
     #[arg(long)]
     print: bool,
 }

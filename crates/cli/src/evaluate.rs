@@ -53,7 +53,7 @@ pub struct Args {
     /// a star (rfc7928/burst-*) [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cells: Vec<String>,
-    /// List all cells, and run nothing
+    /// List all cells without running them
     #[arg(long)]
     list_cells: bool,
     /// Run the short form of the cells: seconds instead of a minute, with wider intervals

@@ -73,7 +73,7 @@ pub struct Args {
     /// Print one JSON object instead of sentences
     #[arg(long)]
     json: bool,
-    /// Print the points and the number of trials, and run nothing
+    /// Print the points and the number of trials without running them
     #[arg(long)]
     dry_run: bool,
     /// Print no progress and no warnings

@@ -113,7 +113,7 @@ impl BridgeConfig {
     /// refused without a folder.
     ///
     /// # Errors
-    /// If the name is unknown or the value is invalid; the error names a correction. Nothing is changed then.
+    /// If the name is unknown or the value is invalid; the error names a correction. No change is made then.
     pub fn set(&mut self, name: &str, value: &str, folder: Option<&Path>) -> Result<(), ControlError> {
         let name = canonical(name);
         if !is_setting(&name) {

@@ -47,7 +47,7 @@ struct Page<T> {
 /// in `.html`, so that values are escaped. `own` has a `title` and the values that the template uses.
 ///
 /// # Panics
-/// If the template has an error, or uses a value that `own` does not have.
+/// If the template contains an error, or uses a value that `own` does not have.
 pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> String {
     let draws = !plots.charts.is_empty();
     let libraries = || vec![VEGA.to_owned(), without_map(VEGA_LITE), interpreter()];

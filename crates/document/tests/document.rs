@@ -363,7 +363,7 @@ fn lines_of_few_points_have_dashes() {
     assert!(dashed(200) && !dashed(201));
 }
 
-/// A heat map has the number in each cell, and a darker shade for a higher one.
+/// A heat map shows the number in each cell, and a darker shade for a higher one.
 #[test]
 fn a_heat_map_has_its_numbers_and_shades() {
     let axis = |names: &[&str]| Axis {

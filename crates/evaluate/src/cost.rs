@@ -21,7 +21,7 @@ struct Row {
     instructions: f64,
 }
 
-/// The instructions per packet of a discipline with a number of flows; `None` if nobody has counted them.
+/// The instructions per packet of a discipline with a number of flows; `None` if they are not measured.
 pub fn instructions(name: &str, flows: &str) -> Option<f64> {
     let wanted = format!("{name}, {flows} flows");
     let rows = csv::Reader::from_reader(COUNTS.as_bytes()).into_deserialize::<Row>();

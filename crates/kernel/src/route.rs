@@ -66,7 +66,7 @@ impl Route {
     /// Lets frames take this path.
     ///
     /// # Errors
-    /// If an interface has other filters, or the kernel lacks such filters. Then nothing is changed.
+    /// If an interface has other filters, or the kernel lacks such filters. Then no change is made.
     pub fn begin(&self) -> Result<Begun<'_>, KernelError> {
         match self {
             Route::Between([first, second]) => redirect::join([first, second]).map(Begun::Between),

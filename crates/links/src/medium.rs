@@ -39,7 +39,7 @@ pub enum Airtime {
     #[default]
     Turns,
     /// Each link gets the same time: deficit round robin over the time of bursts in both directions. A link
-    /// that had nothing to send goes first once.
+    /// that had no packets to send goes first once.
     Fair,
 }
 
@@ -125,7 +125,7 @@ struct Node {
     /// Its links that wait, the next one first. With fair airtime these are the links that had packets when
     /// they were last served, and may have none now.
     turns: VecDeque<u32>,
-    /// With fair airtime, the links that had nothing to send; they go first.
+    /// With fair airtime, the links that had no packets to send; they go first.
     fresh: VecDeque<u32>,
 }
 

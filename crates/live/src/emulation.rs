@@ -82,7 +82,7 @@ pub struct LinkEmulator {
 }
 
 impl LinkEmulator {
-    /// Creates an emulator without frames. What varies starts at `start`. It allocates nothing while at most
+    /// Creates an emulator without frames. What varies starts at `start`. It does not allocate while at most
     /// `frames` frames are in flight.
     pub fn new(config: &LinkEmulation, streams: &Streams, frames: usize, start: Time) -> LinkEmulator {
         let streams = streams.within("line");

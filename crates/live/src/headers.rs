@@ -88,7 +88,7 @@ struct FlowBytes {
 }
 
 impl FlowBytes {
-    /// An entry of a flow that has sent nothing.
+    /// An entry of a flow that has not sent yet.
     const fn new(flow: FlowKey, last_s: u32) -> FlowBytes {
         FlowBytes { flow, bytes: 0, last_s, acknowledged: None }
     }

@@ -93,7 +93,7 @@ pub(crate) use measured_elsewhere::MeasuredElsewhere;
 pub(crate) use utilization_min::UtilizationMin;
 
 impl Measure {
-    /// The number of a run; `None` if the run has nothing to measure, or the number is not finite.
+    /// The number of a run; `None` if the run has no data to measure, or the number is not finite.
     pub fn of(&self, run: &Run<'_>) -> Option<f64> {
         self.kind().of(run).filter(|number| number.is_finite())
     }

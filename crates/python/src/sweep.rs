@@ -201,7 +201,7 @@ impl Sweeping {
         self.with(|remote| remote.had())
     }
 
-    /// True if nothing is missing.
+    /// True if everything is there.
     fn is_done(&self) -> PyResult<bool> {
         self.with(Remote::is_done)
     }

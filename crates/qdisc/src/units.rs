@@ -311,7 +311,7 @@ impl Div<u64> for Span {
 // Parsing and formatting
 // ---------------------------------------------------------------------------------------------------
 
-/// Error of a quantity that cannot be parsed. The message has a valid example.
+/// Error of a quantity that cannot be parsed. The message states a valid example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 

@@ -35,7 +35,7 @@
 //! link in it could lead anywhere. Entries are found by the descriptor of the folder (`giveway_files::Dir`).
 //!
 //! Every file of a folder is checked before it is used (`seal.rs`). The summary of a trial has the length and
-//! the SHA-256 of each table; the manifest has the lengths and SHA-256 of the files at the top, and the
+//! the SHA-256 of each table; the manifest contains the lengths and SHA-256 of the files at the top, and the
 //! SHA-256 of each summary; summaries and the manifest include the SHA-256 of their own content. Parquet's
 //! checksums of pages are not enough: they exclude the footer, and the library does not write them.
 //!

@@ -3,7 +3,7 @@
 //! A discipline has no clock, no backend and no payload. Its behaviour depends only on its configuration and
 //! on its calls, so a trace of these reproduces it packet by packet. [`check()`] builds the discipline from
 //! its spec, makes the same calls at the same times, and compares answers, drops and marks with the trace. A
-//! difference means that something else had an influence: a clock, uninitialised memory, the order of a hash
+//! difference means that another factor had an influence: a clock, uninitialised memory, the order of a hash
 //! map, or another version.
 //!
 //! - A trace has every input of a discipline: all of [`giveway_qdisc::Meta`] and of

@@ -94,7 +94,7 @@ impl Reading {
         end..end
     }
 
-    /// The table at a node; reports an error if it is something else.
+    /// The table at a node; reports an error if it has another type.
     pub fn table<'a>(&mut self, node: &'a Node, what: &str, example: &str) -> Option<&'a Table> {
         let table = node.table();
         if table.is_none() {
@@ -105,7 +105,7 @@ impl Reading {
     }
 
     /// Reads an optional table of the file, such as `[record]`, and its keys; those that are wrong get their
-    /// defaults. `None` if there is no such table. Reports an error if the key is something else.
+    /// defaults. `None` if there is no such table. Reports an error if the key has another type.
     pub fn section<'a, T>(&mut self, root: &'a Table, key: &str, example: &str) -> Option<(&'a Table, T)>
     where
         T: Default + DeserializeOwned + JsonSchema,
@@ -117,7 +117,7 @@ impl Reading {
     }
 
     /// The tables of a required list, such as `[[link]]`. `missing` is the message if there are none, and
-    /// `example` names keys to write. Reports an error if the key is something else.
+    /// `example` names keys to write. Reports an error if the key has another type.
     pub fn sections<'a>(
         &mut self,
         root: &'a Table,

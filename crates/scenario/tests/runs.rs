@@ -271,7 +271,7 @@ fn the_scenarios_of_the_repository_are_valid() {
     }
 }
 
-/// Every scenario in a folder. The folder also has the golden fingerprints.
+/// Every scenario in a folder. The folder also contains the golden fingerprints.
 fn scenarios(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder)
         .expect("the folder can be read")

@@ -74,7 +74,7 @@ pub struct Sim {
     sample: Option<Span>,
     sample_senders: bool,
     gauges: Vec<(&'static str, f64)>,
-    /// Buffer of `send`, kept so that sending allocates nothing.
+    /// Buffer of `send`, kept so that sending does not allocate.
     sending: Vec<Packet<Segment>>,
     /// Buffer of the packets of a burst.
     burst: Vec<Departure>,
@@ -264,7 +264,8 @@ impl Sim {
         left.datagrams
     }
 
-    /// Reports all flows of this part's sources. `unarrived` has the datagrams on the links of all parts.
+    /// Reports all flows of this part's sources. `unarrived` contains the datagrams on the links of
+    /// all parts.
     pub(crate) fn report_flows<R: Probe<Segment>>(
         mut self,
         unarrived: &[Unarrived],

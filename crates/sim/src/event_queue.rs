@@ -420,7 +420,7 @@ impl EventQueue {
         }
     }
 
-    /// Changes the length of a slot if it has many events, or if every slot has one only and the wheel has to
+    /// Changes the length of a slot if it has many events, or if every slot has one only and the wheel must
     /// pass many of them. Between the two bounds a change by a factor of two is not reverted.
     #[cold]
     fn consider_length(&mut self) {

@@ -29,7 +29,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The numbering of a source that has sent nothing yet.
+    /// The numbering of a source that has not sent yet.
     pub fn new(name: &str, position: (u64, u64), streams: &Streams) -> Origin {
         let rank = Rank::of(Class::Packet, &streams.within("source").within(name));
         // The key is fixed: addresses do not depend on the seed.

@@ -1,8 +1,8 @@
 //! DCTCP, Vegas and LEDBAT++ against second implementations, written from their documents alone:
 //! `oracle.py` in `validation/dctcp`, `validation/vegas` and `validation/ledbat`.
 //!
-//! The tables have the events of those programs' traces and the state after each. Windows may differ by two
-//! bytes, because those programs do not round them.
+//! The tables contain the events of those programs' traces and the state after each. Windows may differ by
+//! two bytes, because those programs do not round them.
 
 use giveway_qdisc::{Span, Time};
 use giveway_sim::tcp::controller::{Ack, Controller, Loss, Marks, Start};

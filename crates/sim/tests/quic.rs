@@ -136,7 +136,7 @@ fn fewer_acknowledgements_on_request() {
     insta::assert_snapshot!(trace_of(quic, 30_000, &[]));
 }
 
-/// Nobody answers: the connection is given up after the idle timeout.
+/// No host answers: the connection is given up after the idle timeout.
 #[test]
 fn giving_up() {
     let silent = Gate { dark: Some((Time::ZERO, Time::NEVER)), ..Gate::default() };
@@ -260,7 +260,7 @@ fn flow_control_limits_the_rate() {
     assert!((least..2.5 * least).contains(&seconds), "{seconds} s");
 }
 
-/// A running transfer allocates nothing for a packet.
+/// A running transfer does not allocate for a packet.
 #[test]
 fn a_packet_allocates_nothing() {
     let mut lab = Lab::new(2, 1);

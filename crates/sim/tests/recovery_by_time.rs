@@ -61,7 +61,7 @@ fn a_probe_starts_fast_recovery() {
 }
 
 /// Segment 9 is lost, and so is its retransmission. Later segments arrive after that, which shows the second
-/// loss a round trip later. RFC 6675 has to wait for the timeout.
+/// loss a round trip later. RFC 6675 must wait for the timeout.
 #[test]
 fn a_lost_retransmission_is_detected() {
     let text = trace_of(&linux(), 60, &[9, 9]);

@@ -13,8 +13,8 @@
 //! [`SORTED_ROWS`] rows: the same request gives the same bytes, with any number of threads, shards and
 //! interruptions. The sorted files are written next to the parts, and the folders are exchanged.
 //!
-//! The manifest has the length and the SHA-256 of every other file, and is sealed. A file is only read if its
-//! bytes match. A part is in its place before the manifest has it, so a kill between the two loses it:
+//! The manifest contains the length and the SHA-256 of every other file, and is sealed. A file is only read
+//! if its bytes match. A part is in its place before the manifest has it, so a kill between the two loses it:
 //! readers ignore a part that is not in the manifest, and the next process moves it aside. Before files are
 //! renamed, the manifest also has their digests under the new names, so that a kill loses none of them.
 //!

@@ -13,7 +13,7 @@ use crate::repository::{Done, Repository};
 const TIMEOUT: &str = "-timeout=10";
 /// Memory limit of an input, in MiB.
 const MEMORY: &str = "-rss_limit_mb=2048";
-/// Length limit of an input, in bytes. Longer inputs are slow and find nothing new.
+/// Length limit of an input, in bytes. Longer inputs are slow and find no new errors.
 const LONGEST: &str = "-max_len=16384";
 
 /// Coverage of a corpus.

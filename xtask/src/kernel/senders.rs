@@ -54,7 +54,7 @@ const HEADER: &str = "cell,controls,rate_mbit_s,rtt_ms,queue,queue_packets,thres
 const TRACE_HEADER: &str = "time_us,server_us,direction,seq,len,ack,sack,flags";
 
 /// Runs all measurements and writes the files. `flags` may have `--quick`, which measures five short cells
-/// and writes nothing, or `--traces`, which records the packet traces only.
+/// and does not write, or `--traces`, which records the packet traces only.
 pub fn record(repository: &Repository, folder: &Path, kernel: &Kernel, flags: &[&str]) -> Done {
     let chosen = |batch: &&Batch| match flags {
         ["--quick"] => batch.name == "quick",

@@ -9,7 +9,7 @@ use giveway_workload::Direction;
 
 use crate::terminal;
 
-/// Prints a table for each direction. Its first row has the completion times in the capture itself.
+/// Prints a table for each direction. Its first row contains the completion times in the capture itself.
 pub fn tables(
     results: &Results,
     link: &Link,

@@ -80,7 +80,7 @@ pub struct Claim {
 /// Owner of the final name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// This process, or nobody: the file was removed.
+    /// This process, or none: the file was removed.
     This,
     /// This process has not claimed the name.
     Unclaimed,

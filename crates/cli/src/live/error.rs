@@ -72,7 +72,7 @@ pub enum BridgeError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The file of a flag contains something else, and may not be replaced.
+    /// The file of a flag contains other data, and may not be replaced.
     #[error("{flag}")]
     Occupied {
         /// The flag.

@@ -81,7 +81,7 @@ impl Earlier {
     /// Carries out a request.
     ///
     /// # Errors
-    /// If the request does not fit the state. Nothing is changed then.
+    /// If the request does not fit the state. No change is made then.
     pub fn request(
         &mut self,
         client: Client,

@@ -706,7 +706,7 @@ mod tests {
     }
 
     /// Next to a flow twice as fast as the link, three responsive flows get a fair share, and a slow one
-    /// loses nothing.
+    /// loses no packets.
     #[test]
     fn keeps_room_for_responsive_flows() {
         let flows = [

@@ -8,7 +8,7 @@
 //!   random. The number of its packets there (m_i) estimates a flow's rate of arrival, dropped packets
 //!   included.
 //! - A packet is dropped with probability 1 - m_fair/m_i, and never when its flow occurs no more than m_fair
-//!   times: the rest of each flow is the fair share, and slow flows lose nothing.
+//!   times: the rest of each flow is the fair share, and slow flows lose no packets.
 //! - m_fair is not computed from flows. It is the value that keeps the queue at `target`: every `interval` it
 //!   rises while the queue is below and falls while it is above, m_fair += alpha (q_old - target) - beta (q -
 //!   target).
@@ -27,7 +27,7 @@
 //!   specify this.
 //! - Packets that a full buffer refuses are sampled as well: arrivals count.
 //! - There is no timer: updates that are due by a call are made at its start, with the queue as it was in
-//!   between. Those after the first find nothing new and are made in one step.
+//!   between. Those after the first find no new errors and are made in one step.
 //! - With `ecn` packets are marked instead of dropped when their sender supports ECN; the paper only drops.
 //!   Only the limit then restricts an unresponsive flow whose packets are marked.
 //!
@@ -628,7 +628,7 @@ mod tests {
     }
 
     /// Next to a flow twice as fast as the link, three responsive flows get a fair share, and a slow one
-    /// loses nothing.
+    /// loses no packets.
     #[test]
     fn keeps_room_for_responsive_flows() {
         let flows = [

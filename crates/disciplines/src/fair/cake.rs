@@ -104,7 +104,7 @@ pub use words::{Framing, Isolation, LinkLayer, Tins};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// Rate of the shaper. By default, or with `unlimited`, nothing is shaped.
+    /// Rate of the shaper. By default, or with `unlimited`, there is no shaping.
     #[schemars(extend("x-words" = { "unlimited": null }))]
     pub bandwidth: Option<Rate>,
     /// Follow the rate of the arrivals; `bandwidth` is the rate at the beginning.
@@ -437,7 +437,7 @@ pub struct Cake<P> {
     /// The tin of each DSCP.
     tin_of: [u8; Dscp::COUNT],
     tins: Vec<Tin>,
-    /// The tin whose turn it is, if nothing is shaped.
+    /// The tin whose turn it is, without shaping.
     current: usize,
     shaper: Shaper,
     /// The estimate for `autorate-ingress`.
@@ -732,7 +732,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// The rate of the shaper; `None` if nothing is shaped.
+    /// The rate of the shaper; `None` without shaping.
     pub(super) fn rate(&self) -> Option<Rate> {
         self.shaper.rate
     }

@@ -110,7 +110,7 @@ impl Discipline for Config {
 
 /// The discipline `cake_mq`.
 pub struct CakeMq<P> {
-    /// The rate of all queues together; `None` if nothing is shaped.
+    /// The rate of all queues together; `None` without shaping.
     rate: Option<Rate>,
     /// Key of the hash that selects a queue.
     perturbation: u64,

@@ -5,8 +5,8 @@
 //! - Turns are counted in bytes (deficit round robin), so shares are equal for packets of any size.
 //! - A flow whose queue was empty has one turn before the older flows. So a flow that sends less than its
 //!   share (DNS, voice, the first packets of a page) is served before bulk transfers.
-//! - An emptied flow does not become new again at once: it first has to wait for a turn as an old flow, so
-//!   that flows with short gaps cannot starve the others.
+//! - An emptied flow does not become new again at once: it first must wait for a turn as an old flow, so that
+//!   flows with short gaps cannot starve the others.
 //! - CoDel runs separately in each queue, so that only flows that fill a queue get drops or marks.
 //! - When the buffer is full, the flow with the most bytes loses up to half its packets from the head, in a
 //!   batch.

@@ -46,7 +46,7 @@
 //!   a power of two.
 //!
 //! # References
-//! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: the page of `trr` has the reference. J. Cobb, M. Gouda, A.
+//! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: the page of `trr` contains the reference. J. Cobb, M. Gouda, A.
 //!   El-Nahas, time-shift scheduling, 1998: the page of `tss`. For the bound: D. Stiliadis, A. Varma,
 //!   "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar:
 //!   [`giveway_qdisc::blocks::Calendar`].

@@ -10,8 +10,8 @@
 //! # Deviations
 //! - The paper says that it "randomly picks up the packet to be dropped" without details. Its footnote
 //!   contrasts that with the head of the largest sub-queue, so the draw is taken to be within the largest.
-//!   `drop` has the other readings: any packet at all, the head of the largest, and plain RED, which drops
-//!   what arrives.
+//!   `drop` contains the other readings: any packet at all, the head of the largest, and plain RED, which
+//!   drops what arrives.
 //! - The parameters and their derivation come from `ared`. The parameters of the tree come from `bsq`.
 //! - Packets are not marked, since the paper drops them.
 //!

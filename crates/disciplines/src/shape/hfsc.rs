@@ -12,7 +12,7 @@
 //!   does not count for deadlines, so a class is not punished for what others left.
 //! - *Upper limit*: a class with a curve `ul` gets no more than this by link sharing.
 //! - Curves of a running class are the minimum of the curves that started with its busy periods, so that an
-//!   idle class saves nothing.
+//!   idle class accumulates no credit.
 //!
 //! # Deviations
 //! - In Linux a class has a number such as 1:10, and filters are set up by separate commands. Here a class

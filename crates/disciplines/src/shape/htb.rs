@@ -346,7 +346,7 @@ impl<P> Htb<P> {
         self.direct.push(pkt);
     }
 
-    /// A class has nothing to send.
+    /// A class has no packets to send.
     fn rests(&mut self, class: u32) {
         if self.tree.is_active(class) {
             self.tree.deactivate(class);

@@ -26,9 +26,9 @@
 //!   is asked for. The kernel mixes uniform variables, so that a correlation also changes the mean share of
 //!   losses and narrows the jitter; the manual calls it deprecated.
 //! - Without `distribution` the jitter is uniform, from `delay` - `jitter` to `delay` + `jitter`, as in the
-//!   kernel; the manual says normal. With one, `jitter` is the standard deviation. `pareto` has the shape 3,
-//!   and `paretonormal` adds a quarter of a normal variable to three quarters of one of Pareto. A negative
-//!   delay is none. tc reads these distributions from tables.
+//!   kernel; the manual says normal. With one, `jitter` is the standard deviation. `pareto` contains the
+//!   shape 3, and `paretonormal` adds a quarter of a normal variable to three quarters of one of Pareto. A
+//!   negative delay is none. tc reads these distributions from tables.
 //! - A packet that `reorder` sends at once does not wait for the transmitter of `rate`.
 //! - `slot` has no distributions. tc puts another discipline behind netem; here the link follows.
 //!

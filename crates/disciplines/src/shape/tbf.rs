@@ -26,7 +26,7 @@
 //!   GSO packets.
 //!
 //! # Cost
-//! - Two multiplications per packet, and the cost of the child. A division when a packet has to wait.
+//! - Two multiplications per packet, and the cost of the child. A division when a packet must wait.
 //!
 //! # References
 //! - Linux: tc-tbf(8). The bucket follows RFC 2697 and RFC 2698, in one colour.

@@ -27,7 +27,7 @@ struct Drawn<'a> {
 }
 
 impl Panel {
-    /// The specification and the data; `None` if there is nothing to draw.
+    /// The specification and the data; `None` if there are no data to draw.
     pub(super) fn plot(
         &self,
         legend: &Legend,

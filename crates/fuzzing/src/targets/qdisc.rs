@@ -4,7 +4,7 @@ use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{drive, ops_from_bytes};
 use giveway_qdisc::{LinkContext, Rate, Streams};
 
-/// Largest number of operations: more take longer and find nothing new.
+/// Largest number of operations: more take longer and find no new errors.
 const MOST: usize = 400;
 
 /// Input: a line with the discipline, one byte that selects the link, then operations.

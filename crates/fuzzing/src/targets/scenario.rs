@@ -6,7 +6,7 @@ use crate::moment;
 
 /// Folder for relative paths of a scenario. It does not exist, so they name no file.
 pub(super) const FOLDER: &str = "/nonexistent";
-/// Largest length of a text, in bytes. Longer ones are slow and find nothing new.
+/// Largest length of a text, in bytes. Longer ones are slow and find no new errors.
 const LONGEST: usize = 16 << 10;
 /// Largest number of `--set` changes.
 const CHANGES: usize = 8;

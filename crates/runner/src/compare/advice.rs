@@ -20,7 +20,7 @@
 //! The queue must form where the discipline is. A line's own buffer comes first if it is filled, so the
 //! shaper is a little slower than the line. The chosen discipline is simulated once more as it is deployed,
 //! with its shaper in front of the line. The figures of the recommendation come from this simulation. If it
-//! is not better than the baseline there, the recommendation is to change nothing.
+//! is not better than the baseline there, the recommendation is to make no change.
 
 mod commands;
 mod target;
@@ -51,7 +51,7 @@ const TIMES: [&str; 8] = [
     "voice_delay_p99_s",
     SMALL_PACKETS,
 ];
-/// A difference that nobody notices, seconds.
+/// An imperceptible difference, seconds.
 const UNNOTICED: f64 = 0.001;
 /// The number of largest gains that are reported.
 const MOST_GAINS: usize = 2;
@@ -91,7 +91,7 @@ impl Default for Wish {
 /// A recommendation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// The discipline; `None` recommends to change nothing.
+    /// The discipline; `None` recommends no change.
     pub discipline: Option<String>,
     /// Rates of the shaper, upstream and downstream.
     pub rates: (Rate, Rate),
@@ -235,7 +235,7 @@ pub fn ranking(table: &Table) -> Vec<(String, Option<f64>)> {
     rows.map(|(at, row)| (name(row), scores(&tables, at).map(|scores| libm::exp(mean(&scores))))).collect()
 }
 
-/// The advice to change nothing.
+/// The advice to make no change.
 fn nothing(rates: (Rate, Rate), why: String, situation: &Situation) -> Advice {
     let mut reasons = vec![("Why", why)];
     reasons.extend(situation.doubt().map(|doubt| ("How sure", doubt)));

@@ -78,7 +78,7 @@ impl<'a> Search<'a> {
     /// progress bar.
     ///
     /// # Errors
-    /// [`RunnerError::Usage`] if the scenario has nothing to search.
+    /// [`RunnerError::Usage`] if the scenario has no parameter to search.
     pub fn new(
         name: &str,
         scenario: &Scenario,

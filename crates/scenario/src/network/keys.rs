@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.
     #[schemars(with = "Part")]
     pub medium: IgnoredAny,
-    /// Senders of which every pair shares its own link. The table has the keys of these links.
+    /// Senders of which every pair shares its own link. The table contains the keys of these links.
     #[schemars(with = "Part")]
     pub contest: IgnoredAny,
     /// The links. They also define the nodes, by their names.

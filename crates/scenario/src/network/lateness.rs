@@ -1,4 +1,4 @@
-//! Reads a lateness: how late something wakes up.
+//! Reads a lateness: how late a machine wakes up.
 
 use std::path::Path;
 

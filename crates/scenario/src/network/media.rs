@@ -71,7 +71,7 @@ impl Media {
         None
     }
 
-    /// Reports the media that no link uses. `used` has the media of all links.
+    /// Reports the media that no link uses. `used` contains the media of all links.
     pub fn check_used(&self, reading: &mut Reading, root: &Table, used: impl Iterator<Item = u16>) {
         let mut unused: Vec<bool> = vec![true; self.plans.len()];
         used.for_each(|number| unused[usize::from(number)] = false);

@@ -36,7 +36,7 @@ struct Place {
     built: u32,
 }
 
-/// The reason for which a change of a trial is refused. Nothing has changed then.
+/// The reason for which a change of a trial is refused. No change is made then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// The parameter that is not valid at that link.

@@ -47,7 +47,7 @@ impl Sim {
     /// packets that stay in the old one leave first.
     ///
     /// # Errors
-    /// If the link cannot be changed; nothing has changed then.
+    /// If the link cannot be changed; no change is made then.
     pub fn replace<R: Probe<Segment>>(
         &mut self,
         link: u32,

@@ -188,7 +188,7 @@ impl Recovery {
         self.last_sent = now;
     }
 
-    /// The application has nothing to send although the window has space.
+    /// The application has no data to send although the window has space.
     pub fn app_limited(&mut self) {
         if let Some(delivery) = &mut self.delivery {
             delivery.app_limited(self.in_flight);

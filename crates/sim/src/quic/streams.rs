@@ -26,7 +26,7 @@ pub(super) struct SendHalf {
     limit: u64,
     closed: bool,
     end: End,
-    /// It is in the list of streams with something to send.
+    /// It is in the list of streams with data to send.
     ready: bool,
 }
 
@@ -186,7 +186,7 @@ pub(super) struct Streams {
     list: VecDeque<Stream>,
     /// Number of the first stream in the list; those before are over.
     first: u32,
-    /// Streams with something to send, in the order of their turns.
+    /// Streams with data to send, in the order of their turns.
     ready: VecDeque<u32>,
     /// Streams whose new limit is to be sent.
     raised: VecDeque<u32>,
@@ -235,7 +235,7 @@ impl Streams {
         self.list.get(stream.checked_sub(self.first)? as usize)
     }
 
-    /// Adds a stream to those with something to send, as the next one if it is `urgent`.
+    /// Adds a stream to those with data to send, as the next one if it is `urgent`.
     fn make_ready(&mut self, stream: u32, urgent: bool) {
         let Some(this) = self.get(stream) else { return };
         if std::mem::replace(&mut this.send.ready, true) {

@@ -184,7 +184,7 @@ pub trait Controller {
     /// threshold rises to `threshold` if it is lower. A controller that measures the path has no use for
     /// that.
     fn unused(&mut self, _window: u64, _threshold: u64) {}
-    /// A segment is about to leave, and nothing is in the network because the application had nothing to
+    /// A segment is about to leave, and nothing is in the network because the application had no packets to
     /// send. Only if it needs [`feedback`](Needs::feedback).
     fn resumed(&mut self, _now: Time) {}
     /// True if the controller keeps the data in flight small to measure the path: delivery rates then count

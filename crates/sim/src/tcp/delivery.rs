@@ -141,7 +141,7 @@ impl Delivery {
         self.lost += bytes;
     }
 
-    /// The application has nothing to send although the window has space; `pipe` is in the network.
+    /// The application has no data to send although the window has space; `pipe` is in the network.
     pub fn app_limited(&mut self, pipe: u64) {
         self.app_limited = (self.delivered + pipe).max(1);
     }

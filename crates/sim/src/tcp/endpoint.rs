@@ -75,8 +75,8 @@ pub struct Arriving {
 }
 
 impl Endpoint {
-    /// An end in the listening state. [`open`](Endpoint::open) makes it the client. `segment` has the fields
-    /// that are the same in every segment that it sends.
+    /// An end in the listening state. [`open`](Endpoint::open) makes it the client. `segment` contains the
+    /// fields that are the same in every segment that it sends.
     pub fn new(segment: &Segment, identity: Identity, config: &TcpConfig) -> Endpoint {
         Endpoint {
             state: State::Listening,

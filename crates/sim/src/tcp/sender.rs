@@ -82,7 +82,7 @@ enum Recovery {
 }
 
 impl Sender {
-    /// A sender that has sent nothing and has nothing to send.
+    /// A sender without data, sent or to send.
     pub fn new(start: Start, config: &TcpConfig) -> Sender {
         let controller = config.congestion.build(start);
         let needs = controller.needs();

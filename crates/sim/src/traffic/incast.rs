@@ -6,7 +6,7 @@
 //! - With `fan_in`, each round has that many senders, drawn from all of the receiver.
 //! - With `every`, rounds start at fixed intervals, whether earlier ones are complete or not. Without it, a
 //!   round starts when the last answer of the one before has arrived.
-//! - A round is complete when both ends of its last connection have closed. A remark after the run has the
+//! - A round is complete when both ends of its last connection have closed. A remark after the run states the
 //!   completion times of the rounds.
 //!
 //! # Deviations

@@ -22,8 +22,8 @@
 //! # Cost
 //! A random number per input, and the lengths of its queues with requests, up to N. (In the article each
 //! input keeps a table of all its cells, with which the cost of a draw does not depend on N. Here that table
-//! would have to be updated for every cell, which costs more than reading the few queues with requests in
-//! packet mode.) Then the cost of iSLIP for the remaining ports.
+//! would must be updated for every cell, which costs more than reading the few queues with requests in packet
+//! mode.) Then the cost of iSLIP for the remaining ports.
 //!
 //! # References
 //! L. Gong, P. Tune, L. Liu, S. Yang, J. Xu, Queue-Proportional Sampling: A Better Approach to Crossbar

@@ -9,7 +9,7 @@
 //!   as often as its smallest entry permits, until nothing is left. The rotations `i` to `(i + k) mod N` are
 //!   subtracted first, then perfect matchings. The named patterns consist of rotations only.
 //! - Nothing is computed during a run, and no queue starves: a pair whose rate is below its share of the
-//!   frame is served in time. Slots of a pair with nothing to send are lost.
+//!   frame is served in time. Slots of a pair without packets to send are lost.
 //! - The permutations of a frame are spread as evenly as their weights permit (smooth weighted round robin):
 //!   in each slot the credit of each permutation grows by its weight, the one with the greatest credit is
 //!   served, and its credit is reduced by the sum of all weights.

@@ -1,7 +1,7 @@
 //! Matchings of maximum weight.
 //!
-//! Pairs with nothing to send have weight 0, so that every row can be matched; those pairs are dropped
-//! afterwards.
+//! Pairs without packets to send have weight 0, so that every row can be matched; those pairs are
+//! dropped afterwards.
 //!
 //! - If fewer than three quarters of the ports are free, only these are solved, without a previous matching:
 //!   up to seven by `small`, more by an [`Assignment`] that starts with prices of 0. A column that is not

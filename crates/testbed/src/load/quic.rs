@@ -56,7 +56,7 @@ pub(super) struct Quic {
     by_handle: [BTreeMap<usize, usize>; 2],
     /// Connections that the server has not seen yet, by the address of the client.
     expected: BTreeMap<SocketAddr, usize>,
-    /// Ends with something to do.
+    /// Ends with work to do.
     touched: Vec<(usize, Side)>,
     measured_from: Time,
     chunk: Vec<u8>,
@@ -285,7 +285,7 @@ impl Quic {
         }
     }
 
-    /// Sends what the ends have to send, and collects their events.
+    /// Sends what the ends must send, and collects their events.
     pub fn flush(&mut self, clock: &dyn Fn() -> Time) {
         while let Some((index, side)) = self.touched.pop() {
             self.advance(index, side, clock());
@@ -306,7 +306,7 @@ impl Quic {
         }
     }
 
-    /// Advances one end until it has nothing more to do.
+    /// Advances one end until its work is done.
     fn advance(&mut self, index: usize, side: Side, now: Time) {
         let at = self.instant(now);
         let id = ConnId(FIRST + index as u32);

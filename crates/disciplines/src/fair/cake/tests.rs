@@ -311,8 +311,8 @@ fn only_acknowledgements_of_one_connection_are_redundant() {
     assert_eq!(filtered(spec, "A1 A2 B1 B2 A3"), "A2 B2 A3 | A1 B1");
 }
 
-/// A flood at three times the rate, next to a call. The call loses nothing and waits for a packet; BLUE thins
-/// the flood, so that less of it finds the memory full.
+/// A flood at three times the rate, next to a call. The call loses no packets and waits for a packet; BLUE
+/// thins the flood, so that less of it finds the memory full.
 #[test]
 fn an_unresponsive_flow_harms_only_itself() {
     let mut bench = Bench::new("cake bandwidth 8mbit besteffort memlimit 100kb");

@@ -35,7 +35,7 @@ struct Share {
     total: u64,
 }
 
-/// The classes below a parent that have something to send.
+/// The classes below a parent that have packets to send.
 #[derive(Debug)]
 struct Below {
     /// Those that may send, by virtual time. Numbers count from the first child.
@@ -57,7 +57,7 @@ struct Node {
     share: Option<Share>,
     limit: Option<(Curve, Option<Running>)>,
     below: Below,
-    /// Number of active children; of a leaf 1 while it has something to send.
+    /// Number of active children; of a leaf 1 while it has packets to send.
     active: u32,
 }
 
@@ -153,12 +153,12 @@ impl Schedule {
         }
     }
 
-    /// True if a leaf is known to have something to send.
+    /// True if a leaf is known to have packets to send.
     pub fn is_active(&self, class: u32) -> bool {
         self.nodes[class as usize + 1].active > 0
     }
 
-    /// A leaf has something to send; its first packet has `bytes` bytes.
+    /// A leaf has packets to send; its first packet has `bytes` bytes.
     pub fn activate(&mut self, class: u32, bytes: u32, now: Time) {
         if let Some(own) = &mut self.real_time[class as usize] {
             let (curve, x) = (own.curve, now.as_ps());
@@ -178,7 +178,7 @@ impl Schedule {
         }
     }
 
-    /// A leaf has nothing to send.
+    /// A leaf has no packets to send.
     pub fn deactivate(&mut self, class: u32) {
         self.coming.remove(class);
         self.due.remove(class);
@@ -265,8 +265,8 @@ impl Schedule {
         self.coming.set(class, Time::from_ps(eligible.time_of(own.served)));
     }
 
-    /// A class has something to send: it gets a virtual time among the classes of its parent, and the parent
-    /// has something to send, too.
+    /// A class has packets to send: it gets a virtual time among the classes of its parent, and the parent
+    /// has packets to send, too.
     fn joins(&mut self, node: u32, now: Time) {
         let mut node = node;
         // The time from which the upper limits so far permit a packet.
@@ -338,7 +338,7 @@ impl Schedule {
         }
     }
 
-    /// A class has nothing more to send, the inverse of [`Schedule::joins`].
+    /// A class has no more packets to send, the inverse of [`Schedule::joins`].
     fn leaves(&mut self, node: u32) {
         let mut node = node;
         while node != 0 {

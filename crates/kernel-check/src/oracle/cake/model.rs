@@ -171,7 +171,7 @@ const PLACES: usize = 1024;
 
 impl Model {
     /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
-    /// has the memory of each packet.
+    /// contains the memory of each packet.
     pub fn new(
         config: &Config,
         context: &LinkContext,

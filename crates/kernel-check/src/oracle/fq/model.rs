@@ -144,7 +144,7 @@ pub struct Model {
 
 impl Model {
     /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
-    /// has the clock of ticks.
+    /// contains the clock of ticks.
     pub fn new(config: &Config, context: &LinkContext, rules: &[Rule], calls: &[Call]) -> Model {
         let band = |at: usize| {
             let weight = i64::from(config.weights[at]);

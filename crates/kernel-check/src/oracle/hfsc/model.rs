@@ -136,7 +136,7 @@ fn curve(written: ServiceCurve, mtu: Bytes) -> Curve {
 
 impl Model {
     /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
-    /// has the last time that each call read.
+    /// contains the last time that each call read.
     pub fn new(config: &Config, mtu: Bytes, rules: &[Rule], calls: &[Call]) -> Model {
         let clock = if rules.contains(&Rule::Ticks) { Clock::Ticks } else { Clock::Exact };
         let mut nodes = vec![Node::default()];

@@ -219,7 +219,7 @@ impl Sender {
     }
 
     /// Called after the segments that may leave have left: sets the timers of the recovery, and notes when
-    /// the application has nothing to send.
+    /// the application has no data to send.
     pub(super) fn sent_all(&mut self, outlet: &mut Outlet, now: Time, config: &TcpConfig) {
         let quiet = self.recovery == Recovery::None && !self.board.has_sacked();
         let (outstanding, pipe) = (self.board.outstanding(), self.board.pipe());

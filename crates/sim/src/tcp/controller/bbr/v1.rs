@@ -396,8 +396,8 @@ mod tests {
     use crate::tcp::{Counting, HyStartRule};
 
     /// BBR against a second implementation, written from the draft alone: `validation/bbr/oracle.py`. The
-    /// table has the events of that program's traces and the state after each; nothing is rounded there, so
-    /// windows may differ by two bytes.
+    /// table contains the events of that program's traces and the state after each; nothing is rounded there,
+    /// so windows may differ by two bytes.
     #[test]
     fn equals_the_second_implementation() {
         let mut lines = include_str!("../../../../tests/data/bbr_trace.csv").lines();
