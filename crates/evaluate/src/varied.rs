@@ -112,7 +112,7 @@ fn of_setting(card: &Card, place: usize, setting: &Setting) -> String {
     let name = &card.names[place];
     match setting.kept {
         None => format!(
-            "{name}: {}, a gain of {:.2} on the seeds of the search, and {:.2} on those of the card",
+            "{name}: {}, a gain of {:.2} on the seeds of the search, and {:.2} on the seeds of the card",
             setting.spec, setting.tuned, setting.fresh
         ),
         Some(why) => format!("{name}: as it is; {}", of_kept(why)),

@@ -103,7 +103,7 @@ fn mistakes_are_reported_once_at_their_place() {
      --> scenario:6:11
     6 | senders = ["reno", "reno", { name = "reno with ECN", congestion = "reno", ecn = true }]
       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-      = help: a sender also competes with itself; give a variant a name of its own
+      = help: a sender also competes with itself; give each variant its own name
     "#);
     insta::assert_snapshot!(errors("\"bbr version 3\"", "7"), @r#"
     error: senders: expected a congestion control, or a table

@@ -327,10 +327,7 @@ fn shape(
         {
             TestbedError::missing(
                 format!("tc does not understand {:?}: {output}", queue.to_string()),
-                format!(
-                    "the parameters are those of tc, see man tc-{}; the command was: {command}",
-                    queue.kind
-                ),
+                format!("the parameters follow tc, see man tc-{}; the command was: {command}", queue.kind),
             )
         }
         other => other,

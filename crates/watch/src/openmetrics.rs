@@ -241,7 +241,7 @@ impl Page<'_> {
             ("giveway_reserved_bits_per_second", "bits_per_second", "Rate that is reserved now.", |of| {
                 of.reserved.as_bit()
             }),
-            ("giveway_reservations", "", "Reservations, those of the future included.", |of| of.flows),
+            ("giveway_reservations", "", "Reservations, including future ones.", |of| of.flows),
             (
                 "giveway_open_reservable_bits_per_second",
                 "bits_per_second",

@@ -160,7 +160,7 @@ impl Aside {
                 }
             }
         }
-        Err(io::Error::other("there are too many files of other processes beside it"))
+        Err(io::Error::other("there are too many files of other processes next to it"))
     }
 
     /// Removes the file, because the new one replaces it.

@@ -582,7 +582,7 @@ pub const METRICS: &[Definition] = &[
         subject: Source,
         unit: Unit::Share,
         better: Better::High,
-        description: "Share of completed transfers among those of the group that started within the measurement interval.",
+        description: "Share of completed transfers among the transfers of the group that started within the measurement interval.",
         edges: "As for all flows.",
         missing: "Null if no transfer of the group started within the interval.",
     },

@@ -74,7 +74,7 @@ pub(crate) const FLOWS: Table = Table {
         column(
             "delivered_bytes",
             "B",
-            "Data bytes that the receiving application received in order in the whole run; for datagrams, those of `bytes` that arrived.",
+            "Data bytes that the receiving application received in order in the whole run; for datagrams, the part of `bytes` that arrived.",
         ),
         column(
             "goodput_bytes",
@@ -365,7 +365,7 @@ pub(crate) const DATASET: Table = Table {
             called after it, as in `link_0_rate_bps` for `link.0.rate`, and is in its basic unit.",
     columns: &[
         column("key", "", "The trial's content address: a hash of scenario, discipline, seed and version."),
-        column("point", "", "The number of the point among those of the sweep."),
+        column("point", "", "The number of the point in the sweep."),
         column("discipline", "", "The discipline as the scenario has it, without what the sweep varies."),
         column("qdisc", "", "The discipline with the parameters that the sweep varies."),
         column("seed", "", "The seed."),

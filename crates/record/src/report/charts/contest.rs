@@ -16,7 +16,7 @@ pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, contest: &Conte
     let shares = Matrix {
         title: "Share of each sender beside each other one".to_owned(),
         caption: format!(
-            "The share of the row's sender in what arrives from it and the column's sender, which have a link of their own, in percent \
+            "The share of the row's sender in what arrives from it and the column's sender, which share their own link, in percent \
              ({seeds}). 50 is an equal share."
         ),
         unit: "%",
