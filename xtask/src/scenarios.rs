@@ -133,7 +133,7 @@ fn in_folders(repository: &Repository, folders: &[&str]) -> Vec<String> {
 /// Checks all scenarios, also those that no step runs: of the validation and of the papers.
 ///
 /// # Errors
-/// The scenarios that have an error or a lint.
+/// The scenarios with an error or a lint.
 pub fn check(repository: &Repository) -> Done {
     let program = program(repository, Profile::Debug)?;
     let scenarios = in_folders(repository, &["scenarios", "validation", "papers"]).into_iter();

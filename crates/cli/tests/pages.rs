@@ -34,7 +34,7 @@ fn examples(page: &str) -> Vec<(String, String)> {
     pairs.filter(|pair| quick(&pair[0].1)).map(|pair| (pair[0].1.clone(), pair[1].1.clone())).collect()
 }
 
-/// The output of commands in a folder that has the scenarios.
+/// The output of commands in a folder with the scenarios.
 fn output(commands: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("scenarios"), folder.path().join("scenarios")).unwrap();

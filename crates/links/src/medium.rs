@@ -254,7 +254,7 @@ impl Medium {
         }
     }
 
-    /// The next link of a node that has the medium.
+    /// The next link of a node with the medium.
     fn choose(&mut self, node: usize) -> Option<Station> {
         let node = &mut self.nodes[node];
         if self.spec.airtime == Airtime::Turns {

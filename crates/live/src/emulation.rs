@@ -52,7 +52,7 @@ impl LinkEmulation {
 pub struct InFlight {
     /// Time at which the frame is due at the outgoing interface.
     pub due: Time,
-    /// Buffer of the pool that has the frame.
+    /// Buffer of the pool that contains the frame.
     pub buffer: u32,
     /// Length of the frame, in bytes.
     pub length: u32,

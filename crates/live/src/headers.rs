@@ -37,7 +37,7 @@ use crate::device::link_type;
 /// The payload that a packet has in the live backend: a reference to a frame in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Buffer of the pool that has the frame.
+    /// Buffer of the pool that contains the frame.
     pub buffer: u32,
     /// Length of the frame, in bytes.
     pub length: u32,
@@ -218,7 +218,7 @@ impl HeaderParser {
         self.hasher.hash(address) as u16
     }
 
-    /// The state of a flow that has a packet now.
+    /// The state of a flow with a packet now.
     fn state(&mut self, flow: FlowKey, now: Time) -> &mut FlowBytes {
         let now_s = (now.as_ps() / Time::s(1).as_ps()) as u32;
         let entry = &mut self.offsets[flow.0 as usize & (FLOWS - 1)];

@@ -138,7 +138,7 @@ impl<P: 'static> Port<P> {
         self.leaving.len()
     }
 
-    /// Dequeues from the oldest discipline that has a packet to release.
+    /// Dequeues from the oldest discipline with a packet to release.
     #[cold]
     fn pull_the_oldest(&mut self, now: Time) -> Next<P> {
         while let Some(oldest) = self.leaving.front_mut() {

@@ -414,8 +414,8 @@ fn links_are_not_followed_into_other_places() {
     assert!(error.starts_with(&format!("cannot write {}", dangling.display())), "{error}");
 }
 
-/// A run was killed right after it created the folder. The next run uses the folder without a message.
-/// A folder may come from another person, with links to folders that have the names of trials.
+/// A run was killed right after it created the folder. The next run uses the folder without a message. A
+/// folder may come from another person, with links to folders with the names of trials.
 #[test]
 #[cfg(unix)]
 fn no_part_of_a_folder_may_be_a_link() {

@@ -3,7 +3,7 @@
 //! # Principles
 //! - A start is granted if the link has enough unreserved capacity for the whole time from its start to its
 //!   finish. A share of the link cannot be reserved.
-//! - A start for a flow that has a reservation changes it if the new one fits; otherwise the old one stays.
+//! - A start for a flow with a reservation changes it if the new one fits; otherwise the old one stays.
 //! - A reservation is removed at its finish, by an end, or when it was not refreshed for a lifetime. A sender
 //!   refreshes its reservation by repeating the start, so the reservation of a sender that dies lasts for at
 //!   most a lifetime.

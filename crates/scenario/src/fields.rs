@@ -345,7 +345,7 @@ fn unknown<'a>(error: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> 
     Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
 }
 
-/// The part of a value that has the wrong type: in a list, the first item that is not a string.
+/// The part of a value with the wrong type: in a list, the first item that is not a string.
 fn culprit<'a>(node: &'a Node, expected: &str) -> &'a Node {
     match &node.value {
         Value::List(items) if !expected.contains("sequence") => {

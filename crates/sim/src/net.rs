@@ -333,7 +333,7 @@ impl<'a> Net<'a> {
         self.carrier.stream(self.caller, (from, to), None, start)
     }
 
-    /// Opens a [`stream`](Net::stream) for a flow that has a key already, such as one of a capture.
+    /// Opens a [`stream`](Net::stream) for a flow with a key already, such as one of a capture.
     pub fn stream_of(&mut self, from: u16, to: u16, flow: FlowKey) -> StreamId {
         self.carrier.stream(self.caller, (from, to), Some(flow), self.caller.now)
     }

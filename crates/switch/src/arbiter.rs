@@ -183,7 +183,7 @@ pub trait ArbiterConfig: Clone + Default + PartialEq + Serialize + DeserializeOw
     /// Builds the arbiter for a switch.
     ///
     /// # Errors
-    /// The parameter that has no meaning there, and what to write instead.
+    /// The parameter without meaning there, and what to write instead.
     fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid>;
 
     /// Builds the arbiter for short packets, in modes that have two classes.

@@ -3,7 +3,7 @@
 //!
 //! Everything but the first byte of a packet is encrypted. So this is a guess:
 //!
-//! - A connection starts with a packet of the client that has a long header (RFC 9000, section 17.2).
+//! - A connection starts with a packet of the client with a long header (RFC 9000, section 17.2).
 //! - A datagram of at most [`ACK`] bytes only acknowledges. A larger one with a short header has data: its
 //!   length without [`OVERHEAD`]. What was retransmitted counts as data, because it looks like new data.
 //! - A server answers: its packets before the first data of the client have connection IDs and settings.

@@ -106,8 +106,7 @@ fn cut(train: &Train, length: u64) -> Vec<(usize, Train)> {
     parts
 }
 
-/// One train of the parts that have a place: a call stays one call, however it is cut. `None` if no part has
-/// one.
+/// One train of the parts with a place: a call stays one call, however it is cut. `None` if no part has one.
 fn joined(parts: Vec<(usize, Train)>, places: &BTreeMap<usize, Vec<usize>>, length: u64) -> Option<Train> {
     let mut placed: Vec<(u64, &Train)> = Vec::new();
     for (number, part) in &parts {

@@ -53,7 +53,7 @@ fn sources() -> Vec<PathBuf> {
     folders.flat_map(|folder| rust_files(&folder.join("src"))).chain(python).collect()
 }
 
-/// The names of metrics in a file that have a label next to them.
+/// The names of metrics in a file with a label next to them.
 fn labels(code: &str, names: &[&str]) -> Vec<(String, String)> {
     let is_metric = |text: &str| {
         let name = text.rsplit('.').next().unwrap_or(text);

@@ -1,4 +1,4 @@
-//! A file that has a temporary name until its owner claims the final one, which another process may have.
+//! A file with a temporary name until its owner claims the final one, which another process may have.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

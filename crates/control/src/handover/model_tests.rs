@@ -13,8 +13,8 @@ use super::successor::{PATIENCE, Received, Step, Successor};
 const SECOND: u64 = 1_000_000_000;
 /// Length of a second in which all processes were late, which a schedule has once at most.
 const LONG: u64 = 31 * SECOND;
-/// Longest time in which no process takes frames, although the one that has the link is not stopped: the
-/// limit of silence, and a second of the model. After a lost answer the successor also waits for it.
+/// Longest time in which no process takes frames, although the one with the link is not stopped: the limit of
+/// silence, and a second of the model. After a lost answer the successor also waits for it.
 const LONGEST_GAP: u64 = SILENT + SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -299,7 +299,7 @@ impl World {
         *life != Life::Dead && takes || self.forwards || self.third == Third::Forwards
     }
 
-    /// True if the process that has the link runs. After the death of all, a service manager starts one.
+    /// True if the process with the link runs. After the death of all, a service manager starts one.
     fn owner_runs(&self) -> bool {
         let (successor, earlier) = (self.successor.0, self.earlier.0);
         match (earlier, successor) {

@@ -108,7 +108,7 @@ pub struct ServiceCurve {
     /// The rate of the second piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub m2: Option<Rate>,
-    /// Bytes that have the delay dmax: the largest packet, or a frame of video.
+    /// Bytes with the delay dmax: the largest packet, or a frame of video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub umax: Option<Bytes>,
     /// The largest delay of umax bytes.

@@ -117,8 +117,7 @@ pub fn file(path: &Path, user: Option<Identity>, rights: u32) -> io::Result<File
     })
 }
 
-/// A file that has another name, so that a new one takes its place. It gets its name back when this is
-/// dropped.
+/// A file with another name, so that a new one takes its place. It gets its name back when this is dropped.
 #[derive(Debug)]
 pub struct Aside {
     dir: Dir,

@@ -176,7 +176,7 @@ impl Folder {
         (self.trials.len(), self.manifest.disciplines.len() * self.manifest.seeds.len())
     }
 
-    /// The specifications of the disciplines that have a finished trial.
+    /// The specifications of the disciplines with a finished trial.
     pub(super) fn disciplines(&self) -> Vec<&str> {
         self.table.rows.iter().map(|row| row.qdisc.as_str()).collect()
     }

@@ -99,7 +99,7 @@ impl QuicConfig {
         Ratios { slow_start: self.pacing_ss_ratio, avoidance: self.pacing_ca_ratio }
     }
 
-    /// Keys that have other values with this congestion control if the scenario does not set them.
+    /// Keys with other values with this congestion control if the scenario does not set them.
     pub fn implies(&self) -> impl Iterator<Item = (&'static str, bool)> {
         // Counts of ECN are accurate in QUIC, so that the key `accecn` of TCP has no counterpart.
         let keys = ["ecn", "pacing"];

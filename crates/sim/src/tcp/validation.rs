@@ -78,7 +78,7 @@ const PARTS: usize = 8;
 const PRESERVED: Span = Span::s(300);
 
 impl Validation {
-    /// `None` for the rule that has no state.
+    /// `None` for the rule without state.
     pub fn new(rule: WindowValidation) -> Option<Validation> {
         match rule {
             WindowValidation::Rfc5681 => None,

@@ -1,4 +1,4 @@
-//! Declares `Config` for arbiters that have the same parameters.
+//! Declares `Config` for arbiters with the same parameters.
 //!
 //! Each arbiter keeps its own type, because [`ArbiterConfig`](crate::arbiter::ArbiterConfig) attaches its
 //! summary and its defaults to the type.

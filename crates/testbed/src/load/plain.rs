@@ -59,7 +59,7 @@ impl Handshake {
         Box::new(Handshake { side, certificates, own, peer: None, received, messages: 0, steps: 0 })
     }
 
-    /// A message of this end that has its transport parameters, and `length` bytes in all if they fit.
+    /// A message of this end with its transport parameters, and `length` bytes in all if they fit.
     fn with_parameters(&self, length: usize) -> Vec<u8> {
         let mut content = vec![0; 2];
         self.own.write(&mut content);

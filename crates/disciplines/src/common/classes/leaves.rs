@@ -77,7 +77,7 @@ impl<P: 'static> Leaf<P> {
 }
 
 impl<P> Leaf<P> {
-    /// Its counters, for a class that has no other properties yet.
+    /// Its counters, for a class without other properties yet.
     pub fn state(&self) -> ClassState {
         ClassState {
             leaf: true,

@@ -230,7 +230,7 @@ impl Reference {
         }
         self.nodes[at].own.push((serial, bytes));
     }
-    /// Returns the next place that has a turn.
+    /// Returns the next place with a turn.
     fn turn(&mut self, at: usize) -> usize {
         let places = self.nodes[at].children.len() + 1;
         let equal =
