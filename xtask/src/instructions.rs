@@ -19,7 +19,7 @@ use table::{Count, by_label};
 /// The function of the program whose calls are counted.
 const COUNTED: &str = "giveway_instructions::measured";
 /// A workload fails if it takes this many times the instructions of the table.
-const MOST: f64 = 1.03;
+const MAX: f64 = 1.03;
 
 /// Installs valgrind if it is missing.
 ///
@@ -50,7 +50,7 @@ pub fn check(repository: &Repository) -> Done {
             "{:<36} {:>12.1} {:>12.1}  {ratio:.3}",
             count.workload, count.instructions, before.instructions
         );
-        if ratio > MOST {
+        if ratio > MAX {
             worse.push(format!("\"{}\" takes {ratio:.3} times the instructions", count.workload));
         }
     }
@@ -58,7 +58,7 @@ pub fn check(repository: &Repository) -> Done {
         return Ok(());
     }
     Err(format!(
-        "{}\nThe limit is {MOST}. If the change is worth it, say why in the commit, and run cargo xtask instructions --record \
+        "{}\nThe limit is {MAX}. If the change is worth it, say why in the commit, and run cargo xtask instructions --record \
          LABEL",
         worse.join("\n")
     ))

@@ -15,7 +15,7 @@ use crate::tools;
 const MATURIN: &str = "maturin==1.16.0";
 
 /// The oldest Python that the wheel supports, as a program of Debian checks it.
-const LEAST: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
+const MIN: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
 
 /// The tag of the wheel: one for all versions from 3.11 on. maturin falls back to one version's tag if it
 /// meets an interpreter that it does not know, and says so in a message only.
@@ -54,7 +54,7 @@ pub fn set_up_whole(repository: &Repository) -> Done {
 
 /// Checks the interpreter, and installs the module for environments.
 fn interpreter(repository: &Repository) -> Done {
-    if !repository.has("python3", &["-c", LEAST]) {
+    if !repository.has("python3", &["-c", MIN]) {
         return Err("Python 3.11 or newer is not installed".to_owned());
     }
     if !repository.has("python3", &["-c", "import venv, ensurepip"]) {

@@ -14,7 +14,7 @@ use crate::link::LinkType;
 const LARGEST_RECORD: u32 = 16 << 20;
 /// Largest number of interfaces, more than any host has. They are kept in memory, and a file could consist of
 /// them.
-const MOST_INTERFACES: usize = 65_536;
+const MAX_INTERFACES: usize = 65_536;
 
 /// A frame as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,10 +234,10 @@ impl Frames {
                 INTERFACE => {
                     let interface = self.interface(start, order)?;
                     if let Format::Pcapng { interfaces, .. } = &mut self.format {
-                        if interfaces.len() == MOST_INTERFACES {
+                        if interfaces.len() == MAX_INTERFACES {
                             return Err(self.damaged(
                                 start,
-                                format!("more than {MOST_INTERFACES} interfaces in a section"),
+                                format!("more than {MAX_INTERFACES} interfaces in a section"),
                             ));
                         }
                         interfaces.push(interface);

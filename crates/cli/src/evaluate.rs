@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,fq_codel,cake")]
     against: Vec<String>,
     /// Run with seeds 1 to N, at least two
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
     seeds: u32,
     /// Cells: names, groups (rfc7928, rrul, short-flows, l4s, varying, hostile, lockout), or beginnings with
     /// a star (rfc7928/burst-*) [default: all]

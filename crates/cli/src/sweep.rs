@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
     /// Run with seeds 1 to N [default: the seeds of the scenario; 100 with --until]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
     seeds: Option<u32>,
     /// End the seeds of a point once the 95 % confidence interval of a metric is narrow enough for every
     /// discipline, as in "fct_p99 within 5 %". At most --seeds are run
@@ -104,7 +104,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 }
 
 /// Maximum number of seeds of a sweep that ends with a precision.
-const MOST_SEEDS: u32 = 100;
+const MAX_SEEDS: u32 = 100;
 
 /// Runs `giveway sweep`.
 pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
@@ -172,7 +172,7 @@ fn request(args: &Args) -> Result<Request, CliError> {
     let until = args.until.clone().or(until);
     let until = until.map(|text| text.parse::<Precision>()).transpose().map_err(SweepError::from)?;
     if until.is_some() && args.seeds.is_none() && !args.short {
-        scenario = scenario.with_seeds(MOST_SEEDS);
+        scenario = scenario.with_seeds(MAX_SEEDS);
     }
     Ok(Request { scenario, axes, design, until })
 }
@@ -209,16 +209,16 @@ fn count(number: u64, what: &str) -> String {
 
 /// Prints the values of every point.
 fn points(plan: &Plan, out: &mut dyn Write) -> Result<Outcome, CliError> {
-    const MOST: u64 = 1000;
+    const MAX: u64 = 1000;
     let axes = &plan.request().axes;
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
     writeln!(out, "point\t{}", keys.join("\t"))?;
-    for number in 0..plan.points().min(MOST) {
+    for number in 0..plan.points().min(MAX) {
         let values = plan.request().design.point(number, axes).into_iter().map(|value| value.text);
         writeln!(out, "{number}\t{}", values.collect::<Vec<_>>().join("\t"))?;
     }
-    if plan.points() > MOST {
-        writeln!(out, "and {} more", plan.points() - MOST)?;
+    if plan.points() > MAX {
+        writeln!(out, "and {} more", plan.points() - MAX)?;
     }
     Ok(Outcome::Done)
 }

@@ -207,8 +207,8 @@ impl BridgeConfig {
             // Ethernet header and a VLAN tag have 18 bytes.
             let packet = limits.longest.saturating_sub(18);
             if let Some(size) = config.fragment.filter(|size| packet > size.longest()) {
-                let least = packet.div_ceil(fragment::MOST) + fragment::HEADER;
-                let (bytes, most) = (size.bytes(), fragment::MOST);
+                let least = packet.div_ceil(fragment::MAX) + fragment::HEADER;
+                let (bytes, most) = (size.bytes(), fragment::MAX);
                 let message = format!(
                     "an MTU of {packet} bytes needs more than {most} fragments of {bytes} bytes, which is the limit; write {least} at \
                      least"

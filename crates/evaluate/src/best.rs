@@ -6,7 +6,7 @@
 //! - A search tries settings ([`crate::search`]) in the short form of the cells, with seeds that no card
 //!   uses.
 //! - The score of a setting is the mean over all metrics of its gain over the discipline's own default, in
-//!   units of what matters. A gain counts at most [`MOST_GAIN`](crate::MOST_GAIN),
+//!   units of what matters. A gain counts at most [`MAX_GAIN`](crate::MAX_GAIN),
 //!   so that no cell dominates.
 //! - A setting runs with the second seed only if it is not worse than the best one by more than [`MARGIN`]
 //!   after the first ([`crate::race`]).

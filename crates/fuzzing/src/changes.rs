@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Largest number of files that an input changes.
-const MOST: usize = 4;
+const MAX: usize = 4;
 
 /// The files of a folder as they were written.
 pub struct Written {
@@ -31,7 +31,7 @@ impl Written {
     /// replace those at the offset follow. A Parquet table is only truncated, to the length in two bytes.
     pub fn change(&self, changes: &[u8]) {
         let mut rest = changes;
-        for _ in 0..MOST {
+        for _ in 0..MAX {
             let Some((which, content)) = self.next(&mut rest) else { return };
             fs::write(&self.files[which].0, content).expect("the folder can be written");
         }

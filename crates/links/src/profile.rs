@@ -286,10 +286,10 @@ impl Profile {
     /// # Panics
     /// As [`Profile::course`].
     pub fn mean_until(&self, until: Time) -> u64 {
-        const MOST_PIECES: u32 = 1 << 20;
+        const MAX_PIECES: u32 = 1 << 20;
         let mut course = self.course();
         let (mut at, mut sum) = (Time::ZERO, 0u128);
-        for _ in 0..MOST_PIECES {
+        for _ in 0..MAX_PIECES {
             if at >= until {
                 let mean = sum / u128::from(until.as_ps().max(1));
                 return if mean > 0 { mean as u64 } else { self.mean };

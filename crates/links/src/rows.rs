@@ -22,7 +22,7 @@ const LONGEST: u64 = 200;
 /// Bytes of an opportunity.
 pub(crate) const OPPORTUNITY: u64 = 1500;
 /// Maximum number of opportunities in a millisecond, by the highest rate.
-const MOST_OPPORTUNITIES: u64 = HIGHEST.as_bit() / 1000 / (8 * OPPORTUNITY);
+const MAX_OPPORTUNITIES: u64 = HIGHEST.as_bit() / 1000 / (8 * OPPORTUNITY);
 
 /// Format of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,9 +181,9 @@ impl<R: BufRead> Rows<R> {
         }
         self.repeated = if self.last == Some(row.at) { self.repeated + 1 } else { 1 };
         self.last = Some(row.at);
-        if bursts && self.repeated > MOST_OPPORTUNITIES {
+        if bursts && self.repeated > MAX_OPPORTUNITIES {
             let message =
-                format!("more than {MOST_OPPORTUNITIES} opportunities at {} exceed 10 Tbit/s", row.at);
+                format!("more than {MAX_OPPORTUNITIES} opportunities at {} exceed 10 Tbit/s", row.at);
             return Err(TraceError::at(self.line, message, "write fewer lines with the same time"));
         }
         if let Format::Csv(quantity) = self.format {

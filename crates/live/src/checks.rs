@@ -154,8 +154,8 @@ fn check_interface(query: &InterfaceQuery, name: &str, merging: Merging) -> Vec<
 /// processor.
 pub fn check_ring(frames: usize) -> Option<Finding> {
     /// Frames of a millisecond at a million frames a second: the longest sleep while the link is busy.
-    const LEAST: usize = 1000;
-    (frames < LEAST).then(|| {
+    const MIN: usize = 1000;
+    (frames < MIN).then(|| {
         Finding::warning(
             format!(
                 "a ring of {frames} frames is full after {:.2} ms at a million frames a second, and the thread may sleep \

@@ -653,14 +653,14 @@ impl Core {
     /// Writes the classes into `status`. Their names are copied, which takes a while for many classes, so
     /// this happens once a second and for a bounded number.
     fn snapshot_classes(&mut self, now: Time, status: &mut Status) {
-        const MOST: usize = 1000;
+        const MAX: usize = 1000;
         const EVERY: Span = Span::s(1);
         if now >= self.classes_due {
             self.classes_due = now + EVERY;
             self.classes.clear();
             let classes = &mut self.classes;
             self.port.classes(&mut |state| {
-                if classes.len() < MOST {
+                if classes.len() < MAX {
                     classes.push(state);
                 }
             });

@@ -16,7 +16,7 @@ pub struct DelayPlot {
 }
 
 /// The largest number of sources that have lines.
-const MOST_SOURCES: usize = 4;
+const MAX_SOURCES: usize = 4;
 
 /// The longest name of a source, characters. Longer names are cut off.
 const NAME_WIDTH: usize = 16;
@@ -68,8 +68,8 @@ impl DelayPlot {
                 sources.push(&row.source);
             }
         }
-        let more = sources.len().saturating_sub(MOST_SOURCES);
-        sources.truncate(MOST_SOURCES);
+        let more = sources.len().saturating_sub(MAX_SOURCES);
+        sources.truncate(MAX_SOURCES);
         let room = Room::of(&sources, style);
         let parts = self.runs.iter().map(|(qdisc, rows)| {
             let of_source = |source: &&str| {

@@ -12,7 +12,7 @@ use crate::study::{Results, Study};
 use crate::verdict::flowing;
 
 /// Maximum number of points of a scatter that are drawn. More would cover each other.
-const MOST_POINTS: usize = 1_500;
+const MAX_POINTS: usize = 1_500;
 
 /// A figure of a section, with all of its runs.
 pub(crate) fn figure(
@@ -252,7 +252,7 @@ impl Source<'_> {
 fn drawn(data: &Data) -> Vec<Point> {
     match data {
         Data::Points(all) => {
-            let step = all.len().div_ceil(MOST_POINTS).max(1);
+            let step = all.len().div_ceil(MAX_POINTS).max(1);
             points(all.iter().copied().step_by(step))
         }
         Data::Counts(counts) => {

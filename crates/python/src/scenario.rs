@@ -67,8 +67,8 @@ impl Scenario {
 
     /// The scenario with seeds 1 to `count`.
     fn with_seeds(&self, count: u32) -> PyResult<Scenario> {
-        if count == 0 || count > Read::MOST_SEEDS {
-            let message = format!("seeds: {count} is not between 1 and {}", Read::MOST_SEEDS);
+        if count == 0 || count > Read::MAX_SEEDS {
+            let message = format!("seeds: {count} is not between 1 and {}", Read::MAX_SEEDS);
             return Err(PyValueError::new_err(message));
         }
         Ok(self.with(self.read.clone().with_seeds(count)))

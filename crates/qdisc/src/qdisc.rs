@@ -335,13 +335,13 @@ pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<
             parameter,
             format!("{limit} cannot hold one packet of {} bytes: write at least \"{}b\"", mtu.0, mtu.0),
         )),
-        Limit::Packets(most) if most > MOST_PACKETS => {
-            let message = format!("{limit} exceed the memory: write \"{MOST_PACKETS}p\" at most");
+        Limit::Packets(most) if most > MAX_PACKETS => {
+            let message = format!("{limit} exceed the memory: write \"{MAX_PACKETS}p\" at most");
             Err(Invalid::new(parameter, message))
         }
-        Limit::Bytes(most) if most > MOST_BYTES => Err(Invalid::new(
+        Limit::Bytes(most) if most > MAX_BYTES => Err(Invalid::new(
             parameter,
-            format!("{limit} exceed the memory: write \"{}gb\" at most", MOST_BYTES >> 30),
+            format!("{limit} exceed the memory: write \"{}gb\" at most", MAX_BYTES >> 30),
         )),
         Limit::Packets(_) | Limit::Bytes(_) => Ok(()),
     }
@@ -349,6 +349,6 @@ pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<
 
 /// The largest limit in packets. A discipline needs more than a hundred bytes per packet without its data:
 /// two gigabytes.
-pub const MOST_PACKETS: u64 = 1 << 24;
+pub const MAX_PACKETS: u64 = 1 << 24;
 /// The largest limit in bytes: more than a second at 400 Gbit/s.
-const MOST_BYTES: u64 = 64 << 30;
+const MAX_BYTES: u64 = 64 << 30;

@@ -20,7 +20,7 @@ pub struct ScenarioError {
 }
 
 /// Maximum number of diagnostics in one message.
-const MOST_SHOWN: usize = 50;
+const MAX_SHOWN: usize = 50;
 
 /// The diagnostics that a message leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub fn shown(diagnostics: &[Diagnostic], most: usize) -> (Vec<&Diagnostic>, Hidd
 impl fmt::Display for ScenarioError {
     /// Formats up to 50 diagnostics as plain text, each with its line, in which the place is underlined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (shown, hidden) = shown(&self.diagnostics, MOST_SHOWN);
+        let (shown, hidden) = shown(&self.diagnostics, MAX_SHOWN);
         for (i, diagnostic) in shown.into_iter().enumerate() {
             if i > 0 {
                 f.write_char('\n')?;

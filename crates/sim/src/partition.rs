@@ -59,7 +59,7 @@ impl fmt::Display for Whole {
 
 impl Partition {
     /// Maximum number of parts of a network.
-    pub const MOST: usize = 64;
+    pub const MAX: usize = 64;
 
     /// All nodes in one part.
     pub fn whole(nodes: usize, why: Whole) -> Partition {

@@ -239,14 +239,14 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
 
 /// Largest number of flows of one source, all pairs of nodes together. Each takes some hundred bytes from the
 /// start, and some thousand with what it records.
-pub const MOST_FLOWS: usize = 100_000;
+pub const MAX_FLOWS: usize = 100_000;
 
 /// Largest number of connections of one source that keeps nothing for each but its start. A connection takes
 /// about a kilobyte.
-pub const MOST_CONNECTIONS: usize = 1_000_000;
+pub const MAX_CONNECTIONS: usize = 1_000_000;
 
 /// Rejects a number of flows per pair of nodes with which a source would have more than `most`, for example
-/// [`MOST_FLOWS`].
+/// [`MAX_FLOWS`].
 pub(crate) fn check_count(
     parameter: &'static str,
     each: u32,

@@ -106,9 +106,9 @@ impl Axis {
 
     /// Values that are tried before anything runs: all, or the ends and the middle of many.
     pub fn samples(&self) -> Vec<Value> {
-        const MOST: u64 = 50;
+        const MAX: u64 = 50;
         match self.levels() {
-            Some(levels @ ..=MOST) => (0..levels).map(|number| self.level(number)).collect(),
+            Some(levels @ ..=MAX) => (0..levels).map(|number| self.level(number)).collect(),
             Some(levels) => [0, levels / 2, levels - 1].map(|number| self.level(number)).to_vec(),
             None => [0.0, 0.5, 1.0].map(|share| self.at(share)).to_vec(),
         }

@@ -51,7 +51,7 @@ const LONGEST: u64 = 1 << 16;
 
 /// Maximum number of keys of a Sobol sequence: the library has 256 dimensions, and Saltelli's points need two
 /// for a key.
-const MOST_KEYS: usize = 128;
+const MAX_KEYS: usize = 128;
 
 /// A wrong design.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -127,8 +127,8 @@ impl Design {
         let continuous = axes.iter().find(|axis| axis.levels().is_none());
         match (self.kind, continuous) {
             (Kind::Grid, Some(axis)) => wrong(format!("{axis} has no number of values, which a grid needs")),
-            (Kind::Sobol | Kind::Saltelli, _) if axes.len() > MOST_KEYS => {
-                wrong(format!("{} keys: at most {MOST_KEYS} are possible", axes.len()))
+            (Kind::Sobol | Kind::Saltelli, _) if axes.len() > MAX_KEYS => {
+                wrong(format!("{} keys: at most {MAX_KEYS} are possible", axes.len()))
             }
             _ => Ok(()),
         }

@@ -26,7 +26,7 @@ use crate::order::mixed;
 pub const RESAMPLES: u64 = 200;
 
 /// Maximum number of classes of a drawn key.
-const MOST_CLASSES: usize = 16;
+const MAX_CLASSES: usize = 16;
 
 /// A number with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -279,7 +279,7 @@ fn classes(points: &[&At], axis: usize, draw: &Draw) -> f64 {
     let mut sorted = chosen;
     sorted.sort_by_key(|(level, _)| *level);
     let distinct = sorted.chunk_by(|a, b| a.0 == b.0).count();
-    let wanted = (sorted.len() / 4).clamp(2, MOST_CLASSES);
+    let wanted = (sorted.len() / 4).clamp(2, MAX_CLASSES);
     let classes: Vec<&[(usize, f64)]> = if distinct <= wanted {
         sorted.chunk_by(|a, b| a.0 == b.0).collect()
     } else {

@@ -65,7 +65,7 @@ pub use error::{Rescued, SweepError};
 pub use folder::{Files, Manifest, PART, SORTED_ROWS, Shard, SweepFolder};
 pub use merge::{Merged, merge};
 pub use page::page;
-pub use plan::{MOST_TRIALS, Plan, Point, Request};
+pub use plan::{MAX_TRIALS, Plan, Point, Request};
 pub use precision::{FEWEST, Precision, PrecisionError};
 pub use remote::{Remote, Task, work};
 pub use run::{failed_parts_of, parts_of, run};

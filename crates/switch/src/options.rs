@@ -89,7 +89,7 @@ impl Options {
     /// The names of the fields. The registry separates options from an arbiter's own parameters by them.
     pub(crate) const NAMES: [&str; 6] = ["mode", "speedup", "input", "phases", "hold", "lazy"];
 
-    /// Refuses options that have no meaning in `mode` or with this queueing.
+    /// Refuses options without meaning in `mode` or with this queueing.
     ///
     /// # Errors
     /// The option, and what to write instead.
@@ -114,7 +114,7 @@ impl Options {
         }
     }
 
-    /// Refuses options that have no meaning with queues at inputs and outputs.
+    /// Refuses options without meaning with queues at inputs and outputs.
     fn check_combined(&self, mode: Mode) -> Result<(), Invalid> {
         if mode != Mode::Cell {
             let message =

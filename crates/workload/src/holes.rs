@@ -6,7 +6,7 @@
 
 /// Maximum number of holes that are kept apart for a sender. Of further ones the first counts as
 /// never filled.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// The holes of one sender.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Holes {
         if begin >= end {
             return;
         }
-        if self.open.len() == MOST {
+        if self.open.len() == MAX {
             let (from, until) = self.open.remove(0);
             self.given_up += until - from;
         }
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn the_oldest_of_too_many_holes_stays_open() {
         let mut holes = Holes::default();
-        (0..=MOST as u64).for_each(|at| holes.open(10 * at, 10 * at + 3));
+        (0..=MAX as u64).for_each(|at| holes.open(10 * at, 10 * at + 3));
         holes.fill(0, 1000);
         assert_eq!(holes.bytes(), 3);
     }

@@ -164,7 +164,7 @@ impl Workload {
     /// The longest time in a workload, ns: 200 days. The clock of a run ends at 213 days.
     pub const LONGEST: u64 = 200 * 86_400_000_000_000;
     /// Largest number of bytes that one side of a connection writes: 1 PiB.
-    pub const MOST_BYTES: u64 = 1 << 50;
+    pub const MAX_BYTES: u64 = 1 << 50;
 
     /// The median round-trip time of the connections, ns; `None` if none was measured.
     pub fn rtt(&self) -> Option<u64> {

@@ -113,7 +113,7 @@ impl Config {
 
 /// More draws than this per arrival cost time and change little: the paper has one and, where it adapts, a
 /// few, and 16 leave few packets of a greedy flow.
-const MOST_CANDIDATES: u32 = 16;
+const MAX_CANDIDATES: u32 = 16;
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
@@ -128,9 +128,9 @@ impl Discipline for Config {
         if self.candidates == 0 {
             return Err(Invalid::new("candidates", "must be at least 1; with 0 it is RED: write \"red\""));
         }
-        if self.candidates > MOST_CANDIDATES {
+        if self.candidates > MAX_CANDIDATES {
             let message = format!(
-                "{} is above {MOST_CANDIDATES}: write for example 1, as in the paper",
+                "{} is above {MAX_CANDIDATES}: write for example 1, as in the paper",
                 self.candidates
             );
             return Err(Invalid::new("candidates", message));

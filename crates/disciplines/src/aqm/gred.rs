@@ -92,12 +92,12 @@ impl Default for Config {
 /// The thresholds of the default virtual queues, bytes: the first is for packets without a precedence.
 const THRESHOLDS: [(u64, u64); 4] = [(30_000, 90_000), (30_000, 90_000), (20_000, 60_000), (10_000, 30_000)];
 /// Largest number of virtual queues, and the lowest priority.
-const MOST: u16 = 16;
+const MAX: u16 = 16;
 /// The usual transmit queue length of an interface, in packets.
 const QUEUE: u64 = 1000;
 
 /// The backlog of each virtual queue, as gauges.
-const GAUGES: [&str; MOST as usize] = [
+const GAUGES: [&str; MAX as usize] = [
     "vq0_packets",
     "vq1_packets",
     "vq2_packets",
@@ -134,8 +134,8 @@ impl Config {
     }
 
     fn check(&self, count: usize) -> Result<(), Invalid> {
-        if count > usize::from(MOST) {
-            let message = format!("{count} virtual queues are more than {MOST}: remove some");
+        if count > usize::from(MAX) {
+            let message = format!("{count} virtual queues are more than {MAX}: remove some");
             return Err(Invalid::new("vqs", message));
         }
         if usize::from(self.default) >= count {
@@ -146,10 +146,10 @@ impl Config {
             let message = format!("{} priorities for {count} virtual queues: remove some", self.prios.len());
             return Err(Invalid::new("prios", message));
         }
-        if let Some(wrong) = self.prios.iter().find(|prio| !(1..=MOST).contains(prio)) {
+        if let Some(wrong) = self.prios.iter().find(|prio| !(1..=MAX).contains(prio)) {
             return Err(Invalid::new(
                 "prios",
-                format!("{wrong} is not between 1 and {MOST}; 1 is the highest"),
+                format!("{wrong} is not between 1 and {MAX}; 1 is the highest"),
             ));
         }
         if !self.prios.is_empty() && !self.grio {
@@ -175,7 +175,7 @@ impl Config {
         let red =
             red::Config { ecn: red.ecn || self.ecn, harddrop: red.harddrop || self.harddrop, ..red.clone() };
         let (setup, monitor) = red.parts(context).map_err(inside)?;
-        let prio = self.prios.get(number).copied().unwrap_or(MOST);
+        let prio = self.prios.get(number).copied().unwrap_or(MAX);
         Ok(Vq { setup, monitor, prio, backlog: Backlog::ZERO })
     }
 }

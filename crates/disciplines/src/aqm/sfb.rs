@@ -105,10 +105,10 @@ impl Default for Config {
 }
 
 /// Limits of levels and bins, above which they would take 32 MB.
-const MOST_LEVELS: u32 = 16;
-const MOST_BINS: u32 = 1 << 16;
+const MAX_LEVELS: u32 = 16;
+const MAX_BINS: u32 = 1 << 16;
 /// Up to this probability packets are marked.
-const MOST_MARKING: f64 = 0.5;
+const MAX_MARKING: f64 = 0.5;
 
 impl Config {
     /// `target` and `max`, in packets.
@@ -146,7 +146,7 @@ impl Discipline for Config {
             ));
         }
         for (parameter, value, least, most, usual) in
-            [("levels", self.levels, 1, MOST_LEVELS, 8), ("bins", self.bins, 2, MOST_BINS, 16)]
+            [("levels", self.levels, 1, MAX_LEVELS, 8), ("bins", self.bins, 2, MAX_BINS, 16)]
         {
             if !(least..=most).contains(&value) {
                 let message = format!("{value} is not between {least} and {most}: {usual} is usual");
@@ -320,7 +320,7 @@ impl<P> Qdisc<P> for Sfb<P> {
                 return cx.drop(pkt, DropReason::Policy);
             }
         } else if p_min > 0.0 && self.rng.uniform() < p_min {
-            let may_mark = self.config.ecn && p_min <= MOST_MARKING;
+            let may_mark = self.config.ecn && p_min <= MAX_MARKING;
             if !(may_mark && cx.mark(&mut pkt)) {
                 return cx.drop(pkt, DropReason::Early);
             }

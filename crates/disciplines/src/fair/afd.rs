@@ -94,7 +94,7 @@ impl Default for Config {
 }
 
 /// Largest number of samples; their table takes 3 MB.
-const MOST_SHADOW: u64 = 1 << 16;
+const MAX_SHADOW: u64 = 1 << 16;
 /// Number of samples below which the estimates are mostly noise: with ten flows, ten samples of each.
 const FEW_SAMPLES: u64 = 100;
 
@@ -130,10 +130,10 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Afd<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         let (unit, target) = self.target()?;
-        if !(1..=MOST_SHADOW).contains(&self.shadow.0) {
+        if !(1..=MAX_SHADOW).contains(&self.shadow.0) {
             return Err(Invalid::new(
                 "shadow",
-                format!("{} is not between 1 and {MOST_SHADOW} packets: write for example 500", self.shadow),
+                format!("{} is not between 1 and {MAX_SHADOW} packets: write for example 500", self.shadow),
             ));
         }
         if self.sample == 0 {

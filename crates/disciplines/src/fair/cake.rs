@@ -188,15 +188,15 @@ impl Default for Config {
 /// Ethernet's header, which Linux counts into the MTU.
 const HEADER: u64 = 14;
 /// Bytes as which a packet counts at least for the memory.
-const LEAST_MEMORY: u64 = 256;
+const MIN_MEMORY: u64 = 256;
 /// The largest default memory, in packets of full size.
 const PACKETS: u64 = 10_240;
 /// The minimum of the default memory.
-const LEAST_DEFAULT: u64 = 4 << 20;
+const MIN_DEFAULT: u64 = 4 << 20;
 /// The largest memory: queues count their bytes in 32 bits.
-const MOST_MEMORY: u64 = u32::MAX as u64;
+const MAX_MEMORY: u64 = u32::MAX as u64;
 /// The minimum quantum, bytes.
-const LEAST_QUANTUM: u64 = 300;
+const MIN_QUANTUM: u64 = 300;
 /// The target as a part of the round-trip time.
 const TARGETS: u64 = 20;
 /// The longest round-trip time.
@@ -231,7 +231,7 @@ impl Config {
         let given = self.memlimit.map(|bytes| bytes.0);
         given.unwrap_or_else(|| {
             let packets = PACKETS * (context.mtu.0 + HEADER);
-            let by_rate = self.bandwidth.map(|rate| rate.bytes_in(self.rtt * 4).max(LEAST_DEFAULT));
+            let by_rate = self.bandwidth.map(|rate| rate.bytes_in(self.rtt * 4).max(MIN_DEFAULT));
             by_rate.map_or(packets, |bytes| bytes.min(packets))
         })
     }
@@ -285,7 +285,7 @@ impl Tuner {
         let target = usual.max(packet * 3 / 2);
         let interval = self.rtt.saturating_sub(usual) + target;
         let quantum = own.map_or(u64::MAX, |own| (own.as_bit() / 8) >> 12);
-        let quantum = quantum.max(LEAST_QUANTUM).min(self.packet.max(LEAST_QUANTUM));
+        let quantum = quantum.max(MIN_QUANTUM).min(self.packet.max(MIN_QUANTUM));
         Tuning {
             law: Law {
                 target,
@@ -323,7 +323,7 @@ impl Discipline for Config {
         }
         let memory = self.memory(context);
         check_limit("memlimit", Limit::Bytes(memory), context.mtu)?;
-        if memory > MOST_MEMORY {
+        if memory > MAX_MEMORY {
             let message = format!("{} are more than 4 GB: write \"32mb\"", Bytes(memory));
             return Err(Invalid::new("memlimit", message));
         }
@@ -338,7 +338,7 @@ impl Discipline for Config {
             config: self.clone(),
             on_wire: Some(on_wire).filter(|on_wire| *on_wire != OnWire::default()),
             memory,
-            most_packets: (memory / LEAST_MEMORY).max(1),
+            most_packets: (memory / MIN_MEMORY).max(1),
             tuner,
             perturbation: rng.word(),
             rng,
@@ -348,7 +348,7 @@ impl Discipline for Config {
             current: 0,
             shaper: Shaper::new(self.bandwidth),
             arrivals: self.autorate_ingress.then(Arrivals::default),
-            packets: Slots::with_capacity((memory / LEAST_MEMORY) as usize + 1),
+            packets: Slots::with_capacity((memory / MIN_MEMORY) as usize + 1),
             backlog: Backlog::ZERO,
         })
     }
@@ -410,7 +410,7 @@ impl Discipline for Config {
             ));
         }
         if self.nat {
-            warnings.push("nat: it has no effect, because there is no address translation: hosts are those of the packet".into());
+            warnings.push("nat: it has no effect, because there is no address translation: hosts come from the packet's addresses".into());
         }
         if self.ingress && self.bandwidth.is_none() && !self.autorate_ingress {
             warnings.push("ingress: it has no effect without bandwidth".into());

@@ -58,7 +58,7 @@ impl Default for Config {
 }
 
 /// Largest number of queues.
-const MOST: u32 = 64;
+const MAX: u32 = 64;
 /// Time between two counts of the active queues.
 const SYNC: Span = Span::us(200);
 
@@ -68,8 +68,8 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = CakeMq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<CakeMq<P>, Invalid> {
-        if !(1..=MOST).contains(&self.queues) {
-            let message = format!("{} is not between 1 and {MOST}: write for example 4", self.queues);
+        if !(1..=MAX).contains(&self.queues) {
+            let message = format!("{} is not between 1 and {MAX}: write for example 4", self.queues);
             return Err(Invalid::new("queues", message));
         }
         if self.cake.autorate_ingress {

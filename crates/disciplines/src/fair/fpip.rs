@@ -184,7 +184,7 @@ impl Default for Config {
 }
 
 /// Accepted rate that equation (9) uses instead of 0, as a part of the link.
-const LEAST_ACCEPTED: f64 = 0.001;
+const MIN_ACCEPTED: f64 = 0.001;
 
 impl Config {
     /// The detector of congestion.
@@ -531,7 +531,7 @@ impl Core {
             Adjust::Never => false,
         };
         if due {
-            let accepted = state.accepted.rate.max(LEAST_ACCEPTED * self.capacity);
+            let accepted = state.accepted.rate.max(MIN_ACCEPTED * self.capacity);
             let grown = state.fair_share * (self.capacity / accepted);
             state.adjusted = Some(now);
             self.state.fair_share = self.bounded(grown);

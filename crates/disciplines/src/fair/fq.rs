@@ -58,7 +58,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
 use crate::common::priority;
-use bands::{Bands, LEAST_WEIGHT};
+use bands::{Bands, MIN_WEIGHT};
 use flows::{Flows, Standing};
 
 /// Parameters of `fq`.
@@ -131,7 +131,7 @@ const HEADER: u64 = 14;
 /// Bounds of the quantum. With a smaller one a packet needs so many turns that a call takes long.
 const QUANTA: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 /// The largest initial quantum.
-const MOST_INITIAL: u64 = 1 << 30;
+const MAX_INITIAL: u64 = 1 << 30;
 
 impl Config {
     fn quantum(&self, context: &LinkContext) -> u64 {
@@ -152,8 +152,8 @@ impl Config {
             return Err(Invalid::new("quantum", message));
         }
         let initial = self.initial_quantum(context);
-        if initial > MOST_INITIAL {
-            let message = format!("{initial} bytes are more than {MOST_INITIAL}; 15140 is usual");
+        if initial > MAX_INITIAL {
+            let message = format!("{initial} bytes are more than {MAX_INITIAL}; 15140 is usual");
             return Err(Invalid::new("initial_quantum", message));
         }
         if self.maxrate.is_some_and(|rate| rate.as_bit() == 0) {
@@ -163,9 +163,9 @@ impl Config {
             let message = format!("{} is not 3, the only number that tc accepts, too", self.bands);
             return Err(Invalid::new("bands", message));
         }
-        if self.weights.len() != priority::BANDS || self.weights.iter().any(|each| *each < LEAST_WEIGHT) {
+        if self.weights.len() != priority::BANDS || self.weights.iter().any(|each| *each < MIN_WEIGHT) {
             let message = format!(
-                "{:?} are not three weights of at least {LEAST_WEIGHT}: write for example \
+                "{:?} are not three weights of at least {MIN_WEIGHT}: write for example \
                  \"weights [589824 196608 65536]\"",
                 self.weights
             );

@@ -94,10 +94,10 @@ impl Default for Config {
 const HEADER: u64 = 14;
 /// The kernel's lower limit. With a smaller quantum a packet needs so many turns that a call of `dequeue`
 /// takes long.
-const LEAST_QUANTUM: u64 = 256;
+const MIN_QUANTUM: u64 = 256;
 /// The kernel's own bounds.
-const MOST_FLOWS: u32 = 65_536;
-const MOST_QUANTUM: u64 = 1 << 20;
+const MAX_FLOWS: u32 = 65_536;
+const MAX_QUANTUM: u64 = 1 << 20;
 
 impl Config {
     fn quantum(&self, context: &LinkContext) -> Bytes {
@@ -114,16 +114,16 @@ impl Discipline for Config {
         let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, context)?;
         giveway_qdisc::check_limit("memory_limit", Limit::Bytes(self.memory_limit.0), context.mtu)?;
         let quantum = self.quantum(context).0;
-        if !(LEAST_QUANTUM..=MOST_QUANTUM).contains(&quantum) {
+        if !(MIN_QUANTUM..=MAX_QUANTUM).contains(&quantum) {
             return Err(Invalid::new(
                 "quantum",
                 format!(
-                    "{quantum} bytes are not between {LEAST_QUANTUM} and {MOST_QUANTUM}; 300 or 1514 are usual"
+                    "{quantum} bytes are not between {MIN_QUANTUM} and {MAX_QUANTUM}; 300 or 1514 are usual"
                 ),
             ));
         }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Invalid::new("flows", format!("{} is not between 1 and {MOST_FLOWS}", self.flows)));
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
+            return Err(Invalid::new("flows", format!("{} is not between 1 and {MAX_FLOWS}", self.flows)));
         }
         if self.drop_batch == 0 {
             return Err(Invalid::new("drop_batch", "must be at least 1"));

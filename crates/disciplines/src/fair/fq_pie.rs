@@ -94,7 +94,7 @@ const HEADER: u64 = 14;
 /// long.
 const QUANTA: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 /// The largest number of queues.
-const MOST_FLOWS: u32 = 65_536;
+const MAX_FLOWS: u32 = 65_536;
 
 impl Config {
     fn law(&self, context: &LinkContext) -> Result<Law, Invalid> {
@@ -132,8 +132,8 @@ impl Discipline for Config {
             let message = format!("{quantum} bytes are not between {least} and {most}; 1514 is usual");
             return Err(Invalid::new("quantum", message));
         }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Invalid::new("flows", format!("{} is not between 1 and {MOST_FLOWS}", self.flows)));
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
+            return Err(Invalid::new("flows", format!("{} is not between 1 and {MAX_FLOWS}", self.flows)));
         }
         let law = self.law(context)?;
         let flow = Flow {

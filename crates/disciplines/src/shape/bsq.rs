@@ -125,10 +125,10 @@ impl Config {
 /// Checks the number of hops of the lookahead.
 pub(crate) fn check_level(level: u8) -> Result<usize, Invalid> {
     match usize::from(level) {
-        level if level <= NextHops::MOST => Ok(level),
+        level if level <= NextHops::MAX => Ok(level),
         level => Err(Invalid::new(
             "level",
-            format!("must be at most {}, not {level}: packets carry {} hops", NextHops::MOST, NextHops::MOST),
+            format!("must be at most {}, not {level}: packets carry {} hops", NextHops::MAX, NextHops::MAX),
         )),
     }
 }

@@ -37,7 +37,7 @@ use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
 use giveway_qdisc::{
     Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext,
-    MOST_PACKETS, Next, Packet, Properties, Qdisc, Rate, Span, Time,
+    MAX_PACKETS, Next, Packet, Properties, Qdisc, Rate, Span, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,7 @@ impl Config {
         match &self.child {
             Some(child) => Spec::clone(child),
             None => {
-                Spec::fifo(fifo::Config { limit: Limit::Packets(MOST_PACKETS), ..fifo::Config::default() })
+                Spec::fifo(fifo::Config { limit: Limit::Packets(MAX_PACKETS), ..fifo::Config::default() })
             }
         }
     }

@@ -34,7 +34,7 @@ pub(super) struct Legend {
 }
 
 /// Maximum number of points of a line with dashes.
-const MOST_DASHED: usize = 200;
+const MAX_DASHED: usize = 200;
 
 struct Entry {
     name: String,
@@ -81,7 +81,7 @@ impl Legend {
             .collect();
         entries.iter_mut().zip(labels).for_each(|(entry, label)| entry.label = label);
         let lines = |panel: &&Panel| matches!(panel.mark, Mark::Line | Mark::Steps);
-        let short = |panel: &Panel| panel.series.iter().all(|series| series.points.len() <= MOST_DASHED);
+        let short = |panel: &Panel| panel.series.iter().all(|series| series.points.len() <= MAX_DASHED);
         let mut lines = figure.panels.iter().filter(lines).peekable();
         let dashed = lines.peek().is_some() && lines.all(short);
         Legend { entries, dashed }

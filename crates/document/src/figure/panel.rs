@@ -9,7 +9,7 @@ use crate::columns::{Columns, json as columns_json, rounded, thinned_by};
 use crate::parts::{Axis, Mark, Panel, Point, Series};
 
 /// Maximum number of points of a panel that are drawn as points.
-const MOST_POINTS: usize = 3_000;
+const MAX_POINTS: usize = 3_000;
 
 /// Lines with at most this number of points show each point.
 const FEW: usize = 30;
@@ -68,7 +68,7 @@ impl Panel {
         Some((json!({ "height": height, "layer": layers }), tables))
     }
 
-    /// The points of a series that have a position on the axes.
+    /// The points of a series with a position on the axes.
     fn drawable(&self, series: &Series, omitted: &mut Omitted) -> Vec<Point> {
         let beyond = |axis: &Axis, value: f64| {
             axis.domain.is_some_and(|(from, to)| value < from.min(to) || value > from.max(to))
@@ -202,7 +202,7 @@ impl Panel {
                     vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": line })];
                 if longest <= if steps { 1 } else { FEW } {
                     layers.push(dots(45, 1.0, &encoding));
-                } else if all <= MOST_POINTS {
+                } else if all <= MAX_POINTS {
                     // Invisible: they have the tooltips, because a line as a whole has only one.
                     layers.push(dots(60, 0.0, &encoding));
                 }
@@ -293,10 +293,10 @@ fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = 
 /// Keeps as many points of a panel as a screen can show.
 fn thin(drawn: &mut [Drawn<'_>], omitted: &mut Omitted) {
     let all: usize = drawn.iter().map(|series| series.points.len()).sum();
-    if all <= MOST_POINTS {
+    if all <= MAX_POINTS {
         return;
     }
-    let each = MOST_POINTS / drawn.len();
+    let each = MAX_POINTS / drawn.len();
     for series in drawn.iter_mut() {
         series.points = thinned_by(&series.points, each.max(2), |point| (point.x, point.y));
     }

@@ -45,9 +45,9 @@ impl Default for Settings {
             types: EtherTypes::LOCAL,
             key: None,
             share: Limits::SHARE * 1000,
-            most: Limits::MOST,
+            most: Limits::MAX,
             lifetime: Span::ns(Limits::LIFETIME),
-            least: Limits::LEAST,
+            least: Limits::MIN,
             owner_flows: Limits::OWNER_FLOWS,
             owner_share: Limits::OWNER_SHARE,
             open_share: Limits::OPEN_SHARE,
@@ -146,7 +146,7 @@ impl AdmissionControl {
             overflow: Arc::default(),
         };
         let links = [0, 1].map(|direction| links[direction].map(|link| table(link, addresses[direction])));
-        let guard = Guard::new(now, settings.skew.as_ps() / 1000, Guard::MOST);
+        let guard = Guard::new(now, settings.skew.as_ps() / 1000, Guard::MAX);
         AdmissionControl { settings, guard, links }
     }
 

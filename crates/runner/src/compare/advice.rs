@@ -54,7 +54,7 @@ const TIMES: [&str; 8] = [
 /// An imperceptible difference, seconds.
 const UNNOTICED: f64 = 0.001;
 /// The number of largest gains that are reported.
-const MOST_GAINS: usize = 2;
+const MAX_GAINS: usize = 2;
 
 /// A difference that is not shown, as a share of the value.
 const SAME: f64 = 0.001;
@@ -371,7 +371,7 @@ fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
     let better = changes.iter().filter(|(change, _)| change.is_better());
     let mut gains: Vec<(f64, &String)> = better.map(|(change, text)| (change.gain(), text)).collect();
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let reported: Vec<String> = gains.into_iter().take(MOST_GAINS).map(|(_, text)| text.clone()).collect();
+    let reported: Vec<String> = gains.into_iter().take(MAX_GAINS).map(|(_, text)| text.clone()).collect();
     let reported = if reported.is_empty() { String::new() } else { format!(": {}", list(&reported)) };
     let (typical, interval) = percent(&candidate.scores);
     format!(

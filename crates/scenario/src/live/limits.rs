@@ -18,7 +18,7 @@ use crate::tree::{Node, Table};
 const FASTER: u64 = 4;
 
 /// Maximum number of hosts on one side. Each needs an address.
-const MOST: usize = 250;
+const MAX: usize = 250;
 
 /// The MTU of Ethernet, and of every interface of a test bed.
 pub(crate) const MTU: Bytes = Bytes(1500);
@@ -94,9 +94,9 @@ impl<'a> Check<'a> {
             hosts
         };
         let (near, far) = (hosts(&near), hosts(&far));
-        if near.len().max(far.len()) > MOST {
+        if near.len().max(far.len()) > MAX {
             let place = self.root.place("traffic");
-            let message = format!("a test bed has at most {MOST} hosts on either side");
+            let message = format!("a test bed has at most {MAX} hosts on either side");
             self.refuse(place, message, "give each host more flows instead");
         }
         let direction = |at: usize, delay: Span| {
@@ -116,7 +116,7 @@ impl<'a> Check<'a> {
         self.reading.report(wrong.help(help));
     }
 
-    /// Refuses keys that have no effect on a test bed.
+    /// Refuses keys without effect on a test bed.
     fn keys(&mut self) {
         const NOT_BUILT: [(&str, &str); 6] = [
             ("medium", "the links of a test bed are their own"),

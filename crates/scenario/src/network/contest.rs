@@ -80,7 +80,7 @@ pub(crate) struct ContestKeys {
 /// The keys of a contest that its links do not have.
 pub(crate) const OWN: [&str; 3] = ["senders", "flows", "spread"];
 /// Maximum number of senders: with 40 there are 820 links.
-const MOST: usize = 40;
+const MAX: usize = 40;
 
 /// A sender, as written.
 struct Sender {
@@ -145,8 +145,8 @@ fn senders(reading: &mut Reading, table: &Table) -> Option<Vec<Sender>> {
         return None;
     };
     let items = node.items();
-    if !(1..=MOST).contains(&items.len()) {
-        let message = format!("senders: a contest has 1 to {MOST} senders, not {}", items.len());
+    if !(1..=MAX).contains(&items.len()) {
+        let message = format!("senders: a contest has 1 to {MAX} senders, not {}", items.len());
         let wrong = Diagnostic::error(node.span.clone(), message);
         reading.report(wrong.help("write for example senders = [\"cubic\", \"bbr\"]"));
         return None;
@@ -156,7 +156,7 @@ fn senders(reading: &mut Reading, table: &Table) -> Option<Vec<Sender>> {
     if let Some(twice) = senders.iter().find(|sender| !names.insert(sender.name.as_str())) {
         let wrong =
             Diagnostic::error(node.span.clone(), format!("senders: \"{}\" is listed twice", twice.name));
-        reading.report(wrong.help("a sender also competes with itself; give a variant a name of its own"));
+        reading.report(wrong.help("a sender also competes with itself; give each variant its own name"));
         return None;
     }
     (senders.len() == items.len()).then_some(senders)

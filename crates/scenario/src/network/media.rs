@@ -20,7 +20,7 @@ pub(crate) struct Media {
 }
 
 /// Maximum number of media in a scenario.
-const MOST: usize = 10_000;
+const MAX: usize = 10_000;
 
 impl Media {
     /// Reads all `[[medium]]`.
@@ -30,7 +30,7 @@ impl Media {
             return media;
         }
         let tables = reading.sections(root, "medium", "a list of media is not empty", "name = \"wlan\"");
-        for node in tables.unwrap_or_default().iter().take(MOST) {
+        for node in tables.unwrap_or_default().iter().take(MAX) {
             media.add(reading, node);
         }
         media

@@ -7,7 +7,7 @@ use crate::fields::Reading;
 use crate::tree::Table;
 
 /// Maximum number of nodes in one range.
-const MOST: u64 = 10_000;
+const MAX: u64 = 10_000;
 
 impl Reading {
     /// The nodes that a key names. `None` if the key is missing or wrong; if it is wrong, reports an error.
@@ -66,7 +66,7 @@ fn expand(text: &str) -> Result<Vec<String>, InvalidName> {
     if first > last {
         return Err(NameError::Reversed { first, last }.at(range));
     }
-    if last - first >= MOST {
+    if last - first >= MAX {
         return Err(NameError::TooMany.at(range));
     }
     Ok((first..=last).map(|number| format!("{before}{number}{after}")).collect())
@@ -116,7 +116,7 @@ enum NameError {
     NotNumbers(String),
     #[error("this range is empty: {first} is above {last}")]
     Reversed { first: u64, last: u64 },
-    #[error("this range has more than {MOST} nodes")]
+    #[error("this range has more than {MAX} nodes")]
     TooMany,
     #[error("the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{0}\"")]
     Character(char),

@@ -114,11 +114,11 @@ fn switch(layer: &str, number: u64) -> End {
 }
 
 /// Maximum memory for ports and routes of a network, in bytes, by [`Size::memory`].
-const MOST_MEMORY: u64 = 4 << 30;
+const MAX_MEMORY: u64 = 4 << 30;
 
 /// Maximum number of ports in a network, two for each link with both directions. A star with the maximum
 /// number of nodes has half as many.
-pub(super) const MOST_PORTS: usize = 262_144;
+pub(super) const MAX_PORTS: usize = 262_144;
 
 impl Size {
     /// An upper estimate of the memory of ports and routes, in bytes.
@@ -143,17 +143,17 @@ impl Size {
             })
         };
         let ports = self.links.saturating_mul(2);
-        let refusal = too_many("nodes", self.nodes, Network::MOST_NODES)
-            .or_else(|| too_many("ports", ports, MOST_PORTS));
+        let refusal =
+            too_many("nodes", self.nodes, Network::MAX_NODES).or_else(|| too_many("ports", ports, MAX_PORTS));
         if refusal.is_some() {
             return refusal;
         }
         let gib = |bytes: u64| bytes.div_ceil(1 << 30);
         let memory = self.memory();
-        (memory > MOST_MEMORY).then(|| {
+        (memory > MAX_MEMORY).then(|| {
             (
                 format!("its ports and routes take {} GiB of memory", gib(memory)),
-                format!("a network has at most {} GiB for them: write {sized_by}", gib(MOST_MEMORY)),
+                format!("a network has at most {} GiB for them: write {sized_by}", gib(MAX_MEMORY)),
             )
         })
     }

@@ -13,7 +13,7 @@ use giveway_sim::Network;
 use super::keys::{DirectionKeys, EndKeys, Outage, TopologyKeys};
 use super::media::Media;
 use super::names;
-use super::topologies::{Edge, End, MOST_PORTS, TOPOLOGIES, TopologySpec};
+use super::topologies::{Edge, End, MAX_PORTS, TOPOLOGIES, TopologySpec};
 use super::varying::{self, Variation};
 use super::varying_keys::Varied;
 use crate::diagnostic::Diagnostic;
@@ -342,7 +342,7 @@ impl Building<'_> {
             return Some(known);
         }
         let nodes = &mut self.topology.nodes;
-        if nodes.len() == Network::MOST_NODES {
+        if nodes.len() == Network::MAX_NODES {
             return None;
         }
         let number = u16::try_from(nodes.len()).expect("the limit is below 16 bits");
@@ -356,9 +356,9 @@ impl Building<'_> {
     fn ends(&mut self, reading: &mut Reading, at: &Range<usize>, from: &str, to: &str) -> Option<(u16, u16)> {
         let ends = self.number(from).zip(self.number(to));
         let (what, most, help) = if ends.is_none() {
-            ("nodes", Network::MOST_NODES, "this is the limit of a network: name fewer nodes")
-        } else if self.topology.ports.len() + 2 > MOST_PORTS {
-            ("ports", MOST_PORTS, "a link has a port at each end: write fewer links, or back = false")
+            ("nodes", Network::MAX_NODES, "this is the limit of a network: name fewer nodes")
+        } else if self.topology.ports.len() + 2 > MAX_PORTS {
+            ("ports", MAX_PORTS, "a link has a port at each end: write fewer links, or back = false")
         } else {
             return ends;
         };
@@ -478,7 +478,7 @@ impl Building<'_> {
         let medium = name.and_then(|name| self.topology.media.of_link(reading, table, name));
         let Impairments { rate, delay, .. } = &variation.impairments;
         if medium.is_some() && rate.as_ref().is_some_and(Profile::bursts) {
-            let message = "rate: a trace of packet opportunities has bursts of its own, and a medium too";
+            let message = "rate: a trace of packet opportunities has its own bursts, and so has a medium";
             let wrong = Diagnostic::error(table.place("rate"), message);
             reading.report(wrong.help("write the rate as csv, steps, ramp or a model, or leave medium out"));
         }

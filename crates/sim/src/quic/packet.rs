@@ -29,12 +29,12 @@ pub const LONG_HEADER: u32 = 1 + 4 + 1 + 8 + 1 + 8 + 2 + 2;
 /// Length of the header of an Initial packet, which has an empty token besides.
 pub const INITIAL_HEADER: u32 = LONG_HEADER + 1;
 /// Minimum length of a datagram with an Initial packet, UDP payload: RFC 9000, section 14.1.
-pub const LEAST_INITIAL: u32 = 1200;
+pub const MIN_INITIAL: u32 = 1200;
 /// Length of a stream frame without its offset and its stream number: the type and the length.
 const STREAM_FRAME: u32 = 1 + 2;
 
 /// Maximum number of ranges that an acknowledgement reports, with ECN counts and without.
-const MOST_RANGES: (usize, usize) = (4, 6);
+const MAX_RANGES: (usize, usize) = (4, 6);
 
 /// The header of a packet: the level of its encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,7 +121,7 @@ impl AckFrame {
         let mut words = [0; 6];
         words[0] = u32::try_from(largest - first).unwrap_or(u32::MAX);
         let mut bytes = 1 + varint(largest) + varint(units) + 1 + varint(u64::from(words[0]));
-        let most = if ecn.is_some() { MOST_RANGES.0 } else { MOST_RANGES.1 };
+        let most = if ecn.is_some() { MAX_RANGES.0 } else { MAX_RANGES.1 };
         let (mut count, mut above) = (1, first);
         for (from, to) in received.iter().rev().skip(1).copied().take(most - 1) {
             let (gap, length) = (above - to, (to - 1 - from).min(0xffff));

@@ -218,11 +218,11 @@ impl TcpConfig {
     #[inline]
     pub(super) fn bursts(&self, limit: Span) -> Bursts {
         /// The maximum that a Linux sender passes on at once (`GSO_LEGACY_MAX_SIZE`).
-        const MOST: u64 = 65_536;
+        const MAX: u64 = 65_536;
         match (self.pacing_burst.is_zero(), self.gso.0) {
             (true, 0) => Bursts::NONE,
             (true, gso) => Bursts::of(Span::ms(1), gso, self.mss.0, limit),
-            (false, _) => Bursts::of(self.pacing_burst, MOST, self.mss.0, limit),
+            (false, _) => Bursts::of(self.pacing_burst, MAX, self.mss.0, limit),
         }
     }
 

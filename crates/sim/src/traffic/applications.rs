@@ -80,9 +80,9 @@ impl Traffic for Config {
         let workload = Workload::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
         let total = |plan: &Connection| plan.adus.iter().map(|write| u128::from(write.bytes)).sum::<u128>();
         let all = workload.connections.iter().map(total).sum::<u128>();
-        if all > MOST_BYTES {
+        if all > MAX_BYTES {
             let message =
-                format!("has connections of {all} bytes together, and at most {MOST_BYTES} are possible");
+                format!("has connections of {all} bytes together, and at most {MAX_BYTES} are possible");
             return Err(wrong(message));
         }
         let workload = match self.resample {
@@ -135,7 +135,7 @@ impl Traffic for Config {
 /// Stretches of about this length, drawn with replacement; `None` if the workload has fewer than two.
 fn drawn(workload: &Workload, about: Span, seed: u64) -> Option<Workload> {
     let count = (workload.span as f64 / (about.as_s() * 1e9)).round();
-    if !(2.0..=MOST_STRETCHES).contains(&count) {
+    if !(2.0..=MAX_STRETCHES).contains(&count) {
         return None;
     }
     // The stretches are equally long, so that the draw is as long as the workload.
@@ -149,16 +149,16 @@ fn drawn(workload: &Workload, about: Span, seed: u64) -> Option<Workload> {
 fn resample_hint(workload: &Workload) -> String {
     let example = Span::ms((workload.span / 10_000_000).max(1));
     format!(
-        "the workload of {:.1} s has no 2 to {MOST_STRETCHES} stretches of this length; write for example {example}",
+        "the workload of {:.1} s has no 2 to {MAX_STRETCHES} stretches of this length; write for example {example}",
         workload.span as f64 / 1e9
     )
 }
 
 /// Largest number of stretches of a draw.
-const MOST_STRETCHES: f64 = 1e6;
+const MAX_STRETCHES: f64 = 1e6;
 
 /// Largest number of bytes of all connections together: a pebibyte. With it no sum of bytes overflows.
-const MOST_BYTES: u128 = 1 << 50;
+const MAX_BYTES: u128 = 1 << 50;
 
 struct Applications {
     near: u16,

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Series;
-use super::{MOST_CONNECTIONS, Source, SourceContext, Traffic, check_count, spread};
+use super::{MAX_CONNECTIONS, Source, SourceContext, Traffic, check_count, spread};
 use crate::net::{Net, Protocol};
 
 /// Parameters of `bulk`.
@@ -81,7 +81,7 @@ impl Config {
                 "a transfer of 0 bytes sends nothing: leave size out for no end",
             ));
         }
-        check_count("flows", self.flows, MOST_CONNECTIONS, context)?;
+        check_count("flows", self.flows, MAX_CONNECTIONS, context)?;
         let mut starts = match (self.stagger, self.spread) {
             (Some(stagger), Some(_)) => {
                 let message = format!(

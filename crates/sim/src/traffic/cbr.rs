@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Series;
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `cbr`.
@@ -82,7 +82,7 @@ fn default_batch() -> u32 {
     1
 }
 /// The largest batch.
-const MOST_BATCH: u32 = 10_000;
+const MAX_BATCH: u32 = 10_000;
 
 impl Traffic for Config {
     const SUMMARY: &'static str =
@@ -99,9 +99,9 @@ impl Traffic for Config {
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
-        check_count("flows", self.flows, MOST_FLOWS, context)?;
-        if !(1..=MOST_BATCH).contains(&self.batch) {
-            let message = format!("{} is not between 1 and {MOST_BATCH}: write for example 10", self.batch);
+        check_count("flows", self.flows, MAX_FLOWS, context)?;
+        if !(1..=MAX_BATCH).contains(&self.batch) {
+            let message = format!("{} is not between 1 and {MAX_BATCH}: write for example 10", self.batch);
             return Err(Invalid::new("batch", message));
         }
         let count = u64::from(self.flows) * context.pairs.len() as u64;

@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{self, Row, RowError};
-use super::{MOST_FLOWS, Placed, Source, SourceContext, Traffic};
+use super::{MAX_FLOWS, Placed, Source, SourceContext, Traffic};
 use crate::net::{Net, StreamId};
 use crate::segment::UDP_HEADER;
 
@@ -132,8 +132,8 @@ fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, RowError> 
         if flow == new {
             list.flows.extend(pairs.iter().map(|(from, to)| Flow { from: *from, to: *to, stream: None }));
         }
-        if list.flows.len() > MOST_FLOWS {
-            return Err(RowError::Flows { row: row.number(), most: MOST_FLOWS });
+        if list.flows.len() > MAX_FLOWS {
+            return Err(RowError::Flows { row: row.number(), most: MAX_FLOWS });
         }
         if at < context.stop {
             list.datagrams.push(Datagram { at, flow, bytes });
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn more_flows_than_memory_can_hold_are_refused() {
         let rows = |flows: usize| (0..flows).map(|flow| format!("0,100,{flow}\n")).collect::<String>();
-        assert_eq!(read_text(&rows(50_000)).unwrap().flows.len(), MOST_FLOWS);
+        assert_eq!(read_text(&rows(50_000)).unwrap().flows.len(), MAX_FLOWS);
         assert_eq!(
             read_text(&rows(50_001)).err().unwrap().to_string(),
             "row 50001 is of one flow too many: a source has at most 100000, all pairs of nodes together"

@@ -35,7 +35,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_packet, check_rate};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_packet, check_rate};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `onoff`.
@@ -115,12 +115,12 @@ impl Traffic for Config {
             }
             senders[node].1.push(number);
         }
-        if self.sources as usize > MOST_FLOWS / senders.len().max(1) {
+        if self.sources as usize > MAX_FLOWS / senders.len().max(1) {
             let message = format!(
                 "{} for each of {} sending nodes are too many: write at most {}",
                 self.sources,
                 senders.len(),
-                MOST_FLOWS / senders.len().max(1)
+                MAX_FLOWS / senders.len().max(1)
             );
             return Err(Invalid::new("sources", message));
         }

@@ -47,7 +47,7 @@ use giveway_qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, flow};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_count, flow};
 use crate::counts::{CountSampler, Counts};
 use crate::net::{ConnId, Event, HostId, Net, Protocol, Sent, Side};
 use crate::sizes::{Sampler, Sizes};
@@ -136,7 +136,7 @@ impl Traffic for Config {
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, context.tcp.mss, &context.folder);
-        check_count("users", self.users, MOST_FLOWS, context)?;
+        check_count("users", self.users, MAX_FLOWS, context)?;
         let usual = if self.transport == Protocol::Quic { STREAMS } else { CONNECTIONS };
         let parallel = self.parallel.unwrap_or(usual);
         if parallel == 0 {

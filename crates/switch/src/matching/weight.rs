@@ -15,7 +15,7 @@
 use crate::arbiter::Demand;
 use crate::matching::assignment::Assignment;
 use crate::matching::order::PortOrder;
-use crate::matching::small::{MOST, Small};
+use crate::matching::small::{MAX, Small};
 use crate::matching::weights::{Block, Reader, Weight};
 use crate::row::Row;
 
@@ -91,7 +91,7 @@ impl MaxWeight {
             0 => return,
             // The only pair is the maximum for any weight.
             1 => return pair(usize::from(self.block.inputs()[0]), usize::from(self.block.outputs()[0])),
-            ..=MOST if self.small.solve(demand, &mut self.block, &self.reader, &mut pair) => return,
+            ..=MAX if self.small.solve(demand, &mut self.block, &self.reader, &mut pair) => return,
             _ => {}
         }
         let (height, width, weights) = self.block.read(demand, &self.reader);

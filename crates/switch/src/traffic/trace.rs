@@ -88,7 +88,7 @@ fn default_cell() -> Bytes {
 
 /// Largest length of a capture in slots: two days of cells of 64 bytes at 10 Gbit/s. With it, times in ticks
 /// cannot overflow.
-const MOST_SLOTS: u64 = 1 << 42;
+const MAX_SLOTS: u64 = 1 << 42;
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "the packets of a pcap or pcapng file, at their times and cut into cells";
@@ -101,9 +101,9 @@ impl Traffic for Config {
         trace.read(&path, self.limit)?;
         let stretch = self.stretch(&trace)?;
         let length = trace.convert_to_slots(|ns| self.slot(ns, stretch));
-        if length > MOST_SLOTS {
+        if length > MAX_SLOTS {
             let message = format!(
-                "{} lasts {length} slots, and at most {MOST_SLOTS} are possible: write a higher speed, or limit if one of \
+                "{} lasts {length} slots, and at most {MAX_SLOTS} are possible: write a higher speed, or limit if one of \
                  its times is wrong",
                 path.display()
             );
@@ -124,7 +124,7 @@ impl Traffic for Config {
 }
 
 impl Config {
-    /// Refuses parameters that have no meaning for any capture.
+    /// Refuses parameters without meaning for any capture.
     fn check(&self) -> Result<(), Invalid> {
         let wrong = |parameter: &'static str, message: String| Err(Invalid::new(parameter, message));
         if self.rate.as_bit() == 0 {

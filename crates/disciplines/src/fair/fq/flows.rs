@@ -9,7 +9,7 @@ use giveway_qdisc::{FlowKey, FlowTable, LinkContext, List, Meta, Place, Slots, S
 /// Time after which an idle flow is forgotten.
 const AGE: Span = Span::s(3);
 /// Largest number of idle flows.
-const MOST_IDLE: usize = 65_536;
+const MAX_IDLE: usize = 65_536;
 
 /// A flow, with packets or without.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ impl Flows {
     fn forget(&mut self, now: Time) {
         let Some(place) = self.slots.front_place(&self.idle) else { return };
         let flow = &self.slots[place];
-        let full = self.idle.len() > MOST_IDLE;
+        let full = self.idle.len() > MAX_IDLE;
         if !full && now.since(flow.since) < AGE {
             return;
         }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::report::read::Folder;
 
 /// The largest number of measured ports with their own charts. The page names the other ports in a sentence.
-pub(super) const MOST_PORTS: usize = 4;
+pub(super) const MAX_PORTS: usize = 4;
 
 /// The disciplines of a page, each with its short name and its look.
 pub(in crate::report) struct Disciplines {
@@ -120,7 +120,7 @@ pub(super) fn data(tables: impl IntoIterator<Item = (&'static str, Columns)>) ->
     tables.into_iter().map(|(name, columns)| (name.to_owned(), columns_json(columns))).collect()
 }
 
-/// The sides of a panel that have an axis.
+/// The sides of a panel with an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sides {
     Left,

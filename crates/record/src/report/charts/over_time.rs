@@ -8,7 +8,7 @@ use giveway_measure::{DelayRow, Delayed};
 use serde_json::{Value, json};
 
 use super::frame::{self, Disciplines, Sides, at_port, hover, panels, side_by_side};
-use super::sources::{self, MOST_SOURCES, OTHERS, colours, sources};
+use super::sources::{self, MAX_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
 
@@ -277,7 +277,7 @@ fn caption(folder: &Folder, all: &[Rows<'_>], axis: &Axis, varies: bool, names: 
         ""
     };
     let others = if names.iter().any(|name| name == OTHERS) {
-        format!(" The {MOST_SOURCES} sources that sent most have their own colours.")
+        format!(" The {MAX_SOURCES} sources that sent most have their own colours.")
     } else {
         String::new()
     };

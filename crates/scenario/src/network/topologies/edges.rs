@@ -21,7 +21,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Share, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Edge, End, MOST_PORTS, Shape, Size, size_of};
+use super::{Edge, End, MAX_PORTS, Shape, Size, size_of};
 use crate::network::names::invalid_character;
 
 /// Parameters of `edges`.
@@ -75,7 +75,7 @@ enum EdgesError {
     Loop { row: u64, node: String },
     #[error("row {row}: row {first} has a link from \"{from}\" to \"{to}\" already")]
     Again { row: u64, first: u64, from: String, to: String },
-    #[error("row {row} is one link too many: a network has at most {} links", MOST_PORTS / 2)]
+    #[error("row {row} is one link too many: a network has at most {} links", MAX_PORTS / 2)]
     TooMany { row: u64 },
 }
 
@@ -90,7 +90,7 @@ fn parse(text: &str) -> Result<Vec<Edge>, EdgesError> {
     for record in reader.records() {
         let record = record?;
         let row = record.position().map_or(0, csv::Position::line);
-        if edges.len() == MOST_PORTS / 2 {
+        if edges.len() == MAX_PORTS / 2 {
             return Err(EdgesError::TooMany { row });
         }
         let edge = Row { record: &record, places: &places, row }.edge()?;

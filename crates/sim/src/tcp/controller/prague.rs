@@ -32,7 +32,7 @@ use super::{Ack, Control, Controller, Loss, Marks, Needs, Start};
 /// Weight of the newest round in alpha.
 const GAIN: f64 = 1.0 / 16.0;
 /// Smallest window, segments.
-const LEAST_SEGMENTS: f64 = 2.0;
+const MIN_SEGMENTS: f64 = 2.0;
 
 /// Parameters of this control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +121,7 @@ impl Prague {
     }
 
     fn shrink_to(&mut self, window: f64) {
-        self.window = window.max(LEAST_SEGMENTS * self.mss);
+        self.window = window.max(MIN_SEGMENTS * self.mss);
         self.threshold = self.window;
     }
 }
@@ -187,7 +187,7 @@ impl Controller for Prague {
 
     fn timed_out(&mut self, loss: &Loss, first: bool) {
         if first {
-            self.threshold = (loss.flight as f64 / 2.0).max(LEAST_SEGMENTS * self.mss);
+            self.threshold = (loss.flight as f64 / 2.0).max(MIN_SEGMENTS * self.mss);
         }
         self.window = self.mss;
     }

@@ -18,7 +18,7 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Gain of the window in the cycle.
 const CWND_GAIN: f64 = 2.0;
 /// Smallest window, segments (BBRMinPipeCwnd).
-const LEAST_SEGMENTS: f64 = 4.0;
+const MIN_SEGMENTS: f64 = 4.0;
 /// Growth of the bandwidth in a round of startup without which the pipe may be full.
 const GROWTH: f64 = 1.25;
 /// Rounds without growth after which the pipe is full.
@@ -223,7 +223,7 @@ impl Bbr {
 
     fn probe_rtt(&mut self, feedback: &Feedback) {
         match self.probe_until {
-            None if feedback.flight as f64 <= LEAST_SEGMENTS * self.mss => {
+            None if feedback.flight as f64 <= MIN_SEGMENTS * self.mss => {
                 self.probe_until = Some(feedback.now + PROBE_RTT);
                 self.probe_round_done = false;
                 self.next_round = feedback.delivered;
@@ -297,10 +297,10 @@ impl Bbr {
             } else if self.window < target || (feedback.delivered as f64) < self.initial_window {
                 self.window += newly;
             }
-            self.window = self.window.max(LEAST_SEGMENTS * self.mss);
+            self.window = self.window.max(MIN_SEGMENTS * self.mss);
         }
         if self.mode == Mode::ProbeRtt {
-            self.window = self.window.min(LEAST_SEGMENTS * self.mss);
+            self.window = self.window.min(MIN_SEGMENTS * self.mss);
         }
     }
 
