@@ -278,7 +278,7 @@ fn table_sizes(record: &Record) -> impl Iterator<Item = (f64, f64)> {
 fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
     let samples = held(record).map(|(time, held)| {
         let held = match unit {
-            Held::Bytes => held.bytes as f64 / Unit::Room.scale(),
+            Held::Bytes => held.bytes as f64 / Unit::Memory.scale(),
             Held::Packets => held.packets as f64,
         };
         (time, held)

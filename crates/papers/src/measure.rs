@@ -448,9 +448,9 @@ pub(crate) mod tests {
         );
         assert_eq!(described("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
         let of_metric = |name: &str| described(&format!("kind = 'metric', name = '{name}'"));
-        assert_eq!(of_metric("backlog_mean_bytes"), is("mean backlog in bytes", Unit::Room));
+        assert_eq!(of_metric("backlog_mean_bytes"), is("mean backlog in bytes", Unit::Memory));
         assert_eq!(of_metric("backlog_mean_packets"), is("mean backlog in packets", Unit::Packets));
-        assert_eq!(of_metric("flow_table_bytes"), is("maximum memory of the flow table", Unit::Room));
+        assert_eq!(of_metric("flow_table_bytes"), is("maximum memory of the flow table", Unit::Memory));
         assert_eq!(of_metric("src.udp.loss"), is("packet loss of udp", Unit::Share));
         assert_eq!(Unit::Rate.titled("fair share"), "fair share (Mbit/s)");
         assert_eq!(Unit::Share.titled("loss"), "loss");
