@@ -9,7 +9,9 @@ use std::time::Duration;
 use clap::{ValueEnum, value_parser};
 use giveway_capture::Moment;
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Stretch, Target, User, Wish, specs};
+use giveway_runner::compare::{
+    Advice, AdviceOptions, Live, Mode, Request, Source, Stretch, Target, User, specs,
+};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_sim::tcp::Congestion;
 use giveway_workload::Local;
@@ -273,7 +275,7 @@ fn request(args: &Args) -> Result<Request, CliError> {
         rtt: args.rtt,
         congestion: args.congestion.clone(),
         local: args.link.clone(),
-        wish: Wish {
+        advice: AdviceOptions {
             target: args.target.into(),
             wan: args.wan.clone(),
             shaped: f64::from(args.shape) / 100.0,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use giveway_qdisc::Rate;
-use giveway_runner::compare::{Advice, Mode, Request, Source, Stretch, Target, Wish, specs};
+use giveway_runner::compare::{Advice, AdviceOptions, Mode, Request, Source, Stretch, Target, specs};
 use giveway_runner::{Outcome, RunnerError, Session, scenario_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -86,7 +86,7 @@ impl Asked {
             rtt: maybe("rtt", self.rtt.as_ref())?,
             congestion: maybe("congestion", self.congestion.as_ref())?,
             local: maybe("local", self.local.as_ref())?,
-            wish: Wish { target, wan: self.wan.clone(), shaped: self.shape },
+            advice: AdviceOptions { target, wan: self.wan.clone(), shaped: self.shape },
             seeds: self.seeds,
             bootstrap,
             whole: self.whole,

@@ -36,7 +36,7 @@ use crate::report::write_report;
 use crate::session::scenario_name;
 use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 
-pub use advice::{Advice, Block, Target, Wish, ranking};
+pub use advice::{Advice, AdviceOptions, Block, Target, ranking};
 pub use capture::Capture;
 pub use hours::Hours;
 pub use link::Link;
@@ -69,8 +69,8 @@ pub struct Request {
     pub congestion: Option<Congestion>,
     /// The local side; `None` guesses it from the addresses.
     pub local: Option<Local>,
-    /// The wishes for the recommendation.
-    pub wish: Wish,
+    /// Options of the recommendation.
+    pub advice: AdviceOptions,
     /// Runs of each discipline; `None` is 5 for flows, 20 for draws of stretches, 1 for replay.
     pub seeds: Option<u32>,
     /// Each seed replays another draw of stretches of the capture.
@@ -302,7 +302,7 @@ impl Comparison {
             };
             let report = |table: &Table| Reported {
                 findings: findings::of(table, *mode, &situation),
-                advice: advice::of(table, link, &situation, &self.request.wish, &deploy),
+                advice: advice::of(table, link, &situation, &self.request.advice, &deploy),
                 situation,
             };
             let reported = OnceCell::new();
