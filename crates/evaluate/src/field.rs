@@ -10,7 +10,7 @@ use crate::cells::{Cell, Measure};
 use crate::error::EvaluateError;
 use crate::question::Question;
 use crate::run::{BedRuns, Outcome, Outcomes, Prepared, Timing, mean, outcome, prepare, run, run_on_bed};
-use crate::states::{GAP, SUSPICION, States, heaps, winners};
+use crate::states::{GAP, SUSPICION, States, clusters, winners};
 use crate::verdict::{Compared, Pair, compare};
 
 /// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
@@ -316,7 +316,7 @@ fn found_in(cell: &Cell, outcomes: &[Outcome], gap: f64) -> Vec<(Option<String>,
             (low.min(*value), high.max(*value))
         });
         let limit = measure.matters.limit(low, high, measure.high);
-        if let Some(states) = heaps(&measured, limit, gap) {
+        if let Some(states) = clusters(&measured, limit, gap) {
             found.push((Some(measure.metric.clone()), states));
         }
     }

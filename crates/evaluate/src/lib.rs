@@ -66,5 +66,5 @@ pub use question::Question;
 pub use run::{BedRuns, Outcome, Outcomes, Prepared, Timing, emulated, outcome, prepare, run, tasks};
 pub use sensitivity::{LeftOut, Moved, Sensitivity, Shift};
 pub use show::{json, scenario_of, text};
-pub use states::{GAP, LEAD, RUNS, SUSPICION, States, heaps, winners};
+pub use states::{GAP, LEAD, RUNS, SUSPICION, States, clusters, winners};
 pub use verdict::{Changes, Compared, LEVEL, Pair, Verdict, compare};

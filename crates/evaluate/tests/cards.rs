@@ -82,7 +82,7 @@ fn the_two_states_of_fq_pie_are_found() {
     let found = card(Request { seeds: 10, short: false, ..asked });
     let winners: Vec<_> = found.unstable.iter().filter(|one| one.discipline == 0).collect();
     assert!(
-        winners.iter().any(|one| matches!(one.states, States::Winners { .. } | States::Heaps { .. })),
+        winners.iter().any(|one| matches!(one.states, States::Winners { .. } | States::Clusters { .. })),
         "{}",
         text(&found)
     );
