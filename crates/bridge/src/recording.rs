@@ -1,6 +1,6 @@
 //! `--record`: writes the tables of a simulation at intervals, in a folder for each direction.
 //!
-//! - The thread of each direction has its own recorder. When the writer requests a part, the thread copies
+//! - The thread of each direction uses its own recorder. When the writer requests a part, the thread copies
 //!   its counters (some hundred kilobytes) and continues; no other thread ever holds its lock. The writer is
 //!   a thread without real-time priority, which makes tables of the parts and writes them.
 //! - A folder is written under another name, flushed to the disk, and exchanged with the earlier folder in

@@ -45,7 +45,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// The sentence on a file with this name. A command in it has the name of the file.
+    /// The sentence on a file with this name. A command in it names the file.
     pub fn about(&self, file: &str) -> String {
         match self {
             CaptureError::Foreign(foreign) => format!("{file} {}", foreign.about(file)),

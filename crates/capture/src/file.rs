@@ -140,7 +140,7 @@ impl Frames {
     /// The next frame, or none at the end of the file.
     ///
     /// # Errors
-    /// If the file cannot be read, is truncated or damaged. The error has the offset; the frames before it
+    /// If the file cannot be read, is truncated or damaged. The error states the offset; the frames before it
     /// are valid.
     #[allow(
         clippy::should_implement_trait,

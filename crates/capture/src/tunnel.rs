@@ -256,7 +256,7 @@ fn is_wireguard(payload: &[u8], content: u32) -> bool {
     }
 }
 
-/// The header has 8 bytes, 4 more if any of its flags is set, and extension headers.
+/// The header takes 8 bytes, 4 more if any of its flags is set, and extension headers.
 fn gtp(payload: &[u8], content: u32) -> Option<Packet<'_>> {
     let mut skip = 8;
     if payload[0] & 7 > 0 {

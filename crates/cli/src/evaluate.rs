@@ -31,8 +31,8 @@ use crate::stop;
 /// short form of the cells with other seeds. Then each parameter of the discipline changes by 20 %, and the
 /// card counts the verdicts that change.
 ///
-/// DIR/card.html is the card as a page, DIR/card.json has every number, and DIR/cells/ has the scenario of
-/// each cell, which `giveway run` reproduces to the bit.
+/// DIR/card.html is the card as a page, DIR/card.json has every number, and DIR/cells/ contains the scenario
+/// of each cell, which `giveway run` reproduces to the bit.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -172,7 +172,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(outcome)
 }
 
-/// The folder of a scenario's results, if `--out` is given. Each of several scenarios has its own subfolder.
+/// The folder of a scenario's results, if `--out` is given. Each of several scenarios gets its own subfolder.
 fn folder_of(args: &Args, name: &str) -> Option<PathBuf> {
     args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(name) } else { dir.clone() })
 }

@@ -39,8 +39,8 @@ pub struct Args {
     /// every compared discipline that has it. May be repeated
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
-    /// Points: grid has every combination; random:N, lhs:N (Latin hypercube) and sobol:N draw N points, for
-    /// which lin(LOW,HIGH) and log(LOW,HIGH) need no number; saltelli:N has the N(keys + 2) points of Sobol
+    /// Points: grid takes every combination; random:N, lhs:N (Latin hypercube) and sobol:N draw N points, for
+    /// which lin(LOW,HIGH) and log(LOW,HIGH) need no number; saltelli:N takes the N(keys + 2) points of Sobol
     /// indices [default: grid]
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
@@ -61,7 +61,7 @@ pub struct Args {
     /// Take trials that the sweep in this folder has; may be repeated
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
-    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part has its own
+    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part gets its own
     /// folder, shard-I-of-N in the folder of --out
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,

@@ -44,7 +44,7 @@ struct Page<T> {
 }
 
 /// A page as HTML. `template` is the name and the text of a template that extends `shell.html`; the name ends
-/// in `.html`, so that values are escaped. `own` has a `title` and the values that the template uses.
+/// in `.html`, so that values are escaped. `own` contains a `title` and the values that the template uses.
 ///
 /// # Panics
 /// If the template contains an error, or uses a value that `own` does not have.

@@ -10,10 +10,10 @@
 //! - Opposite flows win: of two equal transfers one has at least [`LEAD`] more of their sum in some runs, and
 //!   the other one in others, at least [`RUNS`] runs each.
 //!
-//! A card has hundreds of sets of ten values. So a gap of [`SUSPICION`] deviations is only a suspicion, which
-//! ten values from one normal distribution raise with a probability of 0.03, and from a uniform one with
-//! 0.09. As many fresh seeds run then, and all twenty must show the gap: 0.00005 and 0.0004. Two clusters
-//! that differ by ten deviations are found with a probability of 0.98 (all from 200,000 draws).
+//! A card contains hundreds of sets of ten values. So a gap of [`SUSPICION`] deviations is only a suspicion,
+//! which ten values from one normal distribution raise with a probability of 0.03, and from a uniform one
+//! with 0.09. As many fresh seeds run then, and all twenty must show the gap: 0.00005 and 0.0004. Two
+//! clusters that differ by ten deviations are found with a probability of 0.98 (all from 200,000 draws).
 
 /// The gap between two clusters, in standard deviations within them.
 pub const GAP: f64 = 4.0;

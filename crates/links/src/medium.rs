@@ -5,7 +5,7 @@
 //! packets waits until the medium is free, then for the `access` time, then for a backoff, which is uniform
 //! from zero to `backoff`. The node whose backoff ends first gets the medium. The others keep what is left of
 //! theirs for the next time, so that in the long run all nodes get the medium equally often: this is the
-//! distributed coordination function. A node has one backoff for all its links, as an access point has for
+//! distributed coordination function. A node uses one backoff for all its links, as an access point does for
 //! its stations. [`Airtime`] says which of its links is next.
 //!
 //! A burst takes `overhead` (preamble, SIFS and block acknowledgement) and the transmission times of its

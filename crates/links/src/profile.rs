@@ -19,7 +19,7 @@ use crate::rows::{Format, Row, Rows};
 pub enum Shape {
     /// A value stays until the next point.
     Steps,
-    /// The value changes linearly to the next point's, in steps of 10 ms. Each step has the value in its
+    /// The value changes linearly to the next point's, in steps of 10 ms. Each step takes the value in its
     /// middle, so that the integral equals the line's.
     Ramp,
 }

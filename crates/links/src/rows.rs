@@ -8,7 +8,7 @@
 //!   bit/s. The first time is zero, and each is later than the one before it. The last row is the end of a
 //!   loop. A first row of names and lines that start with `#` are skipped.
 //!
-//! Lines have at most [`LONGEST`] bytes, so that a binary file takes no memory.
+//! Lines are at most [`LONGEST`] bytes long, so that a binary file takes no memory.
 
 use std::io::{BufRead, Read};
 
@@ -101,8 +101,8 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    /// The number of a line that has nothing else. A trace has a line for each packet, so this is on the path
-    /// of packets. `None` for any other line, which is left in the input.
+    /// The number of a line that has nothing else. A trace contains a line for each packet, so this is on the
+    /// path of packets. `None` for any other line, which is left in the input.
     #[inline]
     fn plain_number(&mut self) -> Option<u64> {
         /// Fewer digits than the longest run needs.

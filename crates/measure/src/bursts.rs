@@ -373,8 +373,8 @@ mod tests {
         assert!((found - expected).abs() <= error, "{found} is not {expected}");
     }
 
-    /// The counts of a Poisson stream have equal mean and variance in windows of every length, and so has the
-    /// number of busy servers. The standard deviation of an index over n windows is sqrt(2/n): 0.045 for
+    /// The counts of a Poisson stream have equal mean and variance in windows of every length, and so does
+    /// the number of busy servers. The standard deviation of an index over n windows is sqrt(2/n): 0.045 for
     /// windows of 1 s in 1,000 s.
     #[test]
     fn poisson_arrivals_are_the_measure() {

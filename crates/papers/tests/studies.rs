@@ -298,7 +298,7 @@ fn a_first_look_gives_no_verdict_where_nothing_ran() {
     assert!(without_runs > 100, "{without_runs}");
 }
 
-/// Every difference in the book has its reason.
+/// Every difference in the book is explained.
 #[test]
 fn every_difference_is_explained() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/papers");

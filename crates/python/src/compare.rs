@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::errors;
 use crate::running::{Later, Waited, Watched};
 
-/// The request, as the package describes it. Texts have the words of the command line.
+/// The request, as the package describes it. Texts use the words of the command line.
 #[derive(FromPyObject)]
 pub struct Asked {
     captures: Vec<PathBuf>,

@@ -60,7 +60,7 @@ impl Scenario {
         finished(py, Draft::parse(text, folder), &changes, name)
     }
 
-    /// The scenario with changes, each as `KEY=VALUE`. It has the seeds of the text.
+    /// The scenario with changes, each as `KEY=VALUE`. It takes the seeds of the text.
     fn changed(&self, py: Python<'_>, changes: Vec<String>) -> PyResult<Scenario> {
         finished(py, self.draft.clone(), &changes, self.name.clone())
     }

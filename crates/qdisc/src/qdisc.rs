@@ -13,7 +13,7 @@ use crate::units::{Bytes, Limit, Rate, Span, Time};
 
 /// A queue discipline. It decides which packet leaves next and which is dropped.
 ///
-/// It has no clock and no timer, and does not depend on its backend. Each call has the current time, which
+/// It has no clock and no timer, and does not depend on its backend. Each call passes the current time, which
 /// never goes back; a periodic update that is due is made at the start of the next call. The packet that the
 /// link transmits is no longer in the queue: it counts toward neither limits nor tables.
 pub trait Qdisc<P> {

@@ -1,4 +1,4 @@
-//! Random numbers. Each component has its own stream, named by its place, so its draws never depend
+//! Random numbers. Each component draws from its own stream, named by its place, so its draws never depend
 //! on another's.
 
 use rand_core::{Rng as _, SeedableRng};

@@ -2,9 +2,9 @@
 //! sweep runs and read together.
 //!
 //! A row is a trial: its key, the number of its point in the sweep, its discipline and seed, the values of
-//! the parameters that the sweep varies, and its metrics. A part has a column for each metric that any of its
-//! rows has, so parts may have different columns; readers unite them by name. Trials that failed are in
-//! separate files, with the reason in place of metrics.
+//! the parameters that the sweep varies, and its metrics. A part contains a column for each metric that any
+//! of its rows has, so parts may have different columns; readers unite them by name. Trials that failed are
+//! in separate files, with the reason in place of metrics.
 //!
 //! A part is written next to its place, synced to the disk, and then renamed, so it is complete or absent. It
 //! does not change afterwards, so it can be read while the sweep goes on. Its digest is kept elsewhere, and

@@ -340,7 +340,7 @@ fn every_chart_has_a_key_tooltips_and_an_anchor() {
     }
 }
 
-/// A run with measured bursts has two more charts: the burstiness of arrivals and departures, and the
+/// A run with measured bursts shows two more charts: the burstiness of arrivals and departures, and the
 /// self-similarity of the sources, which needs a long run.
 #[test]
 fn burstiness_is_drawn_if_it_was_measured() {

@@ -6,7 +6,7 @@
 //! difference means that another factor had an influence: a clock, uninitialised memory, the order of a hash
 //! map, or another version.
 //!
-//! - A trace has every input of a discipline: all of [`giveway_qdisc::Meta`] and of
+//! - A trace contains every input of a discipline: all of [`giveway_qdisc::Meta`] and of
 //!   [`giveway_qdisc::LinkContext`], and also dequeues without a packet, since they may change its state.
 //! - The thread of the backend never blocks and never allocates for a trace: [`Traced`] writes records of one
 //!   size into a ring, and a thread of the recording reads, encodes and writes them. When the ring is full,

@@ -466,8 +466,8 @@ proptest! {
     }
 }
 
-/// A long trace has several chunks, so that reading needs little memory. Relative values continue across
-/// their borders.
+/// A long trace consists of several chunks, so that reading needs little memory. Relative values continue
+/// across their borders.
 #[test]
 fn long_traces_have_many_chunks() {
     let context = context(Rate::mbit(10), 1);

@@ -2,16 +2,16 @@
 //!
 //! A queueing point is an interface. A packet appears when it departs, which is when its first bit is sent on
 //! the link. A dropped packet appears at the time of the drop, with the reason in a comment. Packets that
-//! were marked, or lost on the wire, have a comment as well. In Wireshark
+//! were marked, or lost on the wire, carry a comment as well. In Wireshark
 //! `not frame.comment contains "dropped"` shows the departures.
 //!
 //! Simulated packets have no bytes. The capture has their headers only, which are filled in as follows:
 //!
-//! - Node n has the address 10.x.y.1, with its number in two bytes. A client takes ports from 1024 upwards,
+//! - Node n gets the address 10.x.y.1, with its number in two bytes. A client takes ports from 1024 upwards,
 //!   separately for each other node, in the order in which its connections appear in the file. When the ports
-//!   are used up, 10.x.y.2 follows, like another machine behind the node. Servers listen on port 80,
-//!   or with QUIC on UDP port 443, and streams of datagrams go to port 5004.
-//! - A host on an access link has the address 100.64.x.y, with the number of its access delay in two bytes:
+//!   are used up, 10.x.y.2 follows, like another machine behind the node. Servers listen on port 80, or with
+//!   QUIC on UDP port 443, and streams of datagrams go to port 5004.
+//! - A host on an access link gets the address 100.64.x.y, with the number of its access delay in two bytes:
 //!   hosts with different delays have different addresses. When its ports are used up, 100.65.x.y follows.
 //! - A TCP stream starts with sequence number 0 and wraps after 4 GiB. The window has its largest value,
 //!   because a simulated segment does not carry one. PSH is never set, because the writes of an application

@@ -247,7 +247,7 @@ impl Reading {
         Some((written, config))
     }
 
-    /// Reports a missing key, unless the table has a similar key, which was reported as unknown.
+    /// Reports a missing key, unless the table contains a similar key, which was reported as unknown.
     pub fn missing(&mut self, table: &Table, what: &str, key: &str) {
         if mistyped(table, key) {
             return;
@@ -322,7 +322,7 @@ pub(crate) fn wrong_type(node: &Node, message: impl Into<String>) -> Diagnostic 
     Diagnostic::error(node.span.clone(), message).label(format!("this is {}", node.what()))
 }
 
-/// True if a table has a key that is probably a misspelling of `key`.
+/// True if a table contains a key that is probably a misspelling of `key`.
 pub(crate) fn mistyped(table: &Table, key: &str) -> bool {
     table.entries.iter().any(|entry| entry.key != key && nearest(&entry.key, [key]).is_some())
 }

@@ -188,7 +188,7 @@ impl Table {
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
-    /// True if the table has a key.
+    /// True if the table contains a key.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }

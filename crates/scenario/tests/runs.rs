@@ -353,8 +353,8 @@ fn an_outage_is_that_of_both_directions() {
     assert!((up / 10..up * 7 / 10).contains(&down), "{down} of {up}");
 }
 
-/// Entries with the same name are one group in tables. Each has its own random streams, which depend on its
-/// nodes.
+/// Entries with the same name are one group in tables. Each uses its own random streams, which depend on
+/// its nodes.
 #[test]
 fn entries_with_the_same_name_have_different_ids() {
     let text = |order: [&str; 3]| {

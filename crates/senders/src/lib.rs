@@ -1,8 +1,8 @@
 //! Measures the TCP senders of Linux on a bottleneck: a reference for the senders of the simulator.
 //!
-//! The program `senders` runs in the virtual machine of `cargo xtask senders-linux`. A *cell* has one or
-//! more bulk connections and yields a row for each of them ([`cell`]). A *packet trace* has one connection
-//! on which scripted packets are lost or late, and yields a row for each packet ([`trace`]).
+//! The program `senders` runs in the virtual machine of `cargo xtask senders-linux`. A *cell* consists of one
+//! or more bulk connections and yields a row for each of them ([`cell`]). A *packet trace* consists of one
+//! connection on which scripted packets are lost or late, and yields a row for each packet ([`trace`]).
 //!
 //! # What is fixed
 //! - The hosts are network namespaces, joined by pairs of virtual interfaces, which have no queue and an

@@ -1,7 +1,7 @@
 //! Access links: the delay between a node and the hosts that do not sit at it
 //! ([`Net::host`](crate::Net::host)).
 //!
-//! An access link has a delay and no queue. All access links share one timer.
+//! An access link adds a delay and no queue. All access links share one timer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -63,7 +63,7 @@ impl Segment {
     pub const RST: u16 = 128;
     /// The first SACK block reports a duplicate: D-SACK, RFC 2883.
     pub const DSACK: u16 = 256;
-    /// The segment has the AccECN option: RFC 9768, section 3.2.3.
+    /// The segment carries the AccECN option: RFC 9768, section 3.2.3.
     pub const ACCECN: u16 = 512;
     /// A QUIC packet. Its fields have another meaning: [`crate::quic::packet`].
     pub const QUIC: u16 = 1024;

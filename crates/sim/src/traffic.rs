@@ -1,4 +1,4 @@
-//! Sources of traffic: applications over TCP and UDP. Each has a file, and a line in the list below.
+//! Sources of traffic: applications over TCP and UDP. Each is a file, and a line in the list below.
 //!
 //! A source is woken at its start and at the times that it sets; it receives the events of its connections.
 //! It acts through [`Net`], which has the time.

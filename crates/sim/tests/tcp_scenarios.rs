@@ -46,7 +46,7 @@ fn pauses(segments: u64, lose: &[u64], until: Time) -> (u64, u64) {
     (report.longest_pause.as_ps() / 1_000_000, report.paused.as_ps() / 1_000_000)
 }
 
-/// Two segments, then two for each acknowledgement: 2, 4, 8. The last segment has the FIN.
+/// Two segments, then two for each acknowledgement: 2, 4, 8. The last segment carries the FIN.
 #[test]
 fn slow_start() {
     insta::assert_snapshot!(trace_of(&reno(), 14, &[], &[]));

@@ -1,9 +1,10 @@
 //! The points of a sweep: all combinations, or a number of draws.
 //!
-//! `grid` has every combination of values. `random:N`, `lhs:N` (Latin hypercube: McKay, Beckman and Conover,
-//! Technometrics 21(2), 1979) and `sobol:N` (an Owen-scrambled Sobol sequence) draw N points. `saltelli:N`
-//! has the N(d + 2) points from which first-order and total Sobol indices of d keys are estimated (Saltelli,
-//! Computer Physics Communications 145, 2002). A number after a second colon is the seed of the draw.
+//! `grid` takes every combination of values. `random:N`, `lhs:N` (Latin hypercube: McKay, Beckman and
+//! Conover, Technometrics 21(2), 1979) and `sobol:N` (an Owen-scrambled Sobol sequence) draw N points.
+//! `saltelli:N` has the N(d + 2) points from which first-order and total Sobol indices of d keys are
+//! estimated (Saltelli, Computer Physics Communications 145, 2002). A number after a second colon is the seed
+//! of the draw.
 
 use std::fmt;
 use std::str::FromStr;

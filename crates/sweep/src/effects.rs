@@ -2,8 +2,8 @@
 //!
 //! The first-order index of a key is the share of the variance that its value alone explains; the total index
 //! adds what it explains together with other keys (Sobol, "Sensitivity estimates for nonlinear mathematical
-//! models", 1993; Homma and Saltelli, Reliability Engineering and System Safety 52(1), 1996). A point has the
-//! mean over its seeds.
+//! models", 1993; Homma and Saltelli, Reliability Engineering and System Safety 52(1), 1996). A point shows
+//! the mean over its seeds.
 //!
 //! | design | first order | total | interval |
 //! | --- | --- | --- | --- |

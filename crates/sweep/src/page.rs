@@ -21,7 +21,7 @@ const MAX_LEVELS: usize = 24;
 /// Maximum number of lines of an interaction plot.
 const MAX_LINES: usize = 6;
 
-/// The report of the metrics, each of which was read from the same data set. The first has all figures.
+/// The report of the metrics, each of which was read from the same data set. The first shows all figures.
 pub fn page(metrics: &[Data]) -> Document {
     let Some(data) = metrics.first() else { return Document::default() };
     let manifest = &data.manifest;

@@ -56,7 +56,7 @@ fn only_a_direction_with_reservations_has_their_metrics() {
     assert_eq!(found("giveway_reservation_messages_total", "forged"), ["0"]);
 }
 
-/// The samples have the numbers of the snapshot.
+/// The samples carry the numbers of the snapshot.
 #[test]
 fn samples_have_the_numbers_of_the_snapshot() {
     let samples = check(&render(&two())).unwrap();

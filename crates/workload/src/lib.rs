@@ -5,7 +5,7 @@
 //! packets and keeps that behaviour: for each TCP connection the sequence of its application data units, each
 //! with its trigger and its think time ([`Connection`]), and for everything else the packets with their times
 //! ([`Train`]). QUIC connections are encrypted; their data units are guessed from lengths, directions and
-//! pauses. Together they are a [`Workload`]. Its file format has one line of JSON for each connection and
+//! pauses. Together they are a [`Workload`]. Its file format is one line of JSON for each connection and
 //! each train.
 //!
 //! # Principles

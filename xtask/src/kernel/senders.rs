@@ -21,8 +21,8 @@
 //! - `time_us` and `server_us`: the times at the interfaces of the client and of the server, from the first
 //!   packet on. A packet that is lost has no time at the server.
 //! - `direction`: `data` from the client, `ack` from the server. `seq`, `ack` and `sack` are relative to the
-//!   initial sequence numbers: the first byte of data has the number 1. `flags` has a letter for each flag:
-//!   SYN, FIN, RST, PSH, ACK, URG, ECE and CWR (W).
+//!   initial sequence numbers: the first byte of data has the number 1. `flags` contains a letter for each
+//!   flag: SYN, FIN, RST, PSH, ACK, URG, ECE and CWR (W).
 
 mod image;
 mod plan;

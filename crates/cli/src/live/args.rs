@@ -179,7 +179,7 @@ pub struct Args {
     /// Serve OpenMetrics over HTTP at this address, as in 127.0.0.1:9100, for Prometheus and similar programs
     #[arg(long, help_heading = OBSERVATION, value_name = "ADDR:PORT")]
     pub(super) metrics: Option<SocketAddr>,
-    /// Write sent and dropped frames to a pcapng file. A dropped frame has a comment with the reason
+    /// Write sent and dropped frames to a pcapng file. A dropped frame carries a comment with the reason
     #[arg(long, help_heading = OBSERVATION, value_name = "FILE")]
     pub(super) pcap: Option<PathBuf>,
     /// Largest size of the file of --pcap

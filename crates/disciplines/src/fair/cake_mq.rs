@@ -4,7 +4,7 @@
 //! - A single `cake` is served by one processor at a time. Here each hardware queue has its own, so several
 //!   processors send at once. A hash of the flow selects the queue of a packet.
 //! - The rate is divided among the queues that are active. Each queue counts them every 200 us while it
-//!   sends: itself, and the others that have a backlog or have sent since the last count. Its shaper has the
+//!   sends: itself, and the others that have a backlog or have sent since the last count. Its shaper uses the
 //!   rate, divided by this number; target and quantum still follow from the whole rate.
 //! - No queue waits for a lock. So a count may be 200 us old, and a queue that becomes active sends at the
 //!   rate of its last count until then. Then the sum of the rates is above the limit.

@@ -10,7 +10,7 @@
 //!   upper bound for all flows. A flow sends its credit back to back and then pauses, so that its mean rate
 //!   is exact; at or below `low_rate_threshold` it pauses after each packet. A departure time takes the place
 //!   of the flow's own rate.
-//! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. A new flow has the credit
+//! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. A new flow starts with the credit
 //!   `initial_quantum`, so that an initial window of ten packets leaves without a pause. A flow that was idle
 //!   for `refill_delay` has a `quantum` again.
 //! - Three bands by the DSCP, as in `pfifo_fast`, but none starves: they share the link by turns in

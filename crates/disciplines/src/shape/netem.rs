@@ -3,9 +3,9 @@
 //! # Principles
 //! - A packet waits for `delay`, which varies by `jitter`. The queue is in the order of departure times, so
 //!   packets with different delays overtake each other.
-//! - `loss` loses packets independently, `gemodel` and `state` in bursts. A lost packet has the reason
-//!   `wire`, since it stands for a loss behind the queue. With `ecn` it is marked instead, if its sender
-//!   supports ECN.
+//! - `loss` loses packets independently, `gemodel` and `state` in bursts. A lost packet is reported with the
+//!   reason `wire`, since it stands for a loss behind the queue. With `ecn` it is marked instead, if its
+//!   sender supports ECN.
 //! - `reorder` sends a share of the packets at once, past those that wait: after each `gap` - 1 packets that
 //!   wait, packets are sent at once with this probability until one is.
 //! - `rate` is a transmitter in front of the delay. It counts what a link adds: `overhead` bytes per packet,

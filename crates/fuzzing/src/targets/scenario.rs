@@ -41,7 +41,7 @@ pub(super) fn check(draft: Draft) {
     moment::run(&draft, &scenario);
 }
 
-/// Checks that every diagnostic has a message and a valid position.
+/// Checks that every diagnostic states a message and a valid position.
 fn check_error(error: &ScenarioError) {
     let errors = error.diagnostics.iter().filter(|found| found.severity == Severity::Error);
     assert!(errors.count() > 0, "a rejected scenario has an error");

@@ -1,9 +1,9 @@
 //! Compares FQ, call by call: departures, drops and marks.
 //!
 //! The journal contains the facts of each packet: the departure time, rate and priority that its sender gave
-//! it, and the hash that selects its queue. It also has the times that FQ reads from the clock. A [`model`]
-//! has an option for each rule that differs. With the rules of Linux it must make every decision of the
-//! kernel. With ours it must make every decision of the Rust discipline.
+//! it, and the hash that selects its queue. It also contains the times that FQ reads from the clock. A
+//! [`model`] has an option for each rule that differs. With the rules of Linux it must make every decision of
+//! the kernel. With ours it must make every decision of the Rust discipline.
 
 pub mod model;
 

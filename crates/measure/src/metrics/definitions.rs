@@ -48,10 +48,10 @@ pub enum Subject {
     Flows,
     /// The measured ports, or the first of them.
     Ports,
-    /// A group of sources. The metric has the prefix `src.NAME.`.
+    /// A group of sources. The metric starts with the prefix `src.NAME.`.
     Source,
-    /// A class of the discipline at the bottleneck. The metric has the prefix `class.PATH.`, with the names
-    /// of the classes above it and its own.
+    /// A class of the discipline at the bottleneck. The metric starts with the prefix `class.PATH.`, with the
+    /// names of the classes above it and its own.
     Class,
     /// A run on a switch.
     Switch,

@@ -4,8 +4,8 @@
 //! - The line keeps its rate and its own fifo in each direction: upstream in the modem, downstream at the
 //!   provider. The discipline is at this side of both, and its shaper is slower than the line. So downstream
 //!   a burst waits in the fifo of the provider before it reaches the discipline.
-//! - A discipline that shapes by itself has the rate as a parameter. Any other is below a class of `htb`. The
-//!   interface around them is ten times as fast as the line, so a packet is transmitted once.
+//! - A discipline that shapes by itself takes the rate as a parameter. Any other is below a class of `htb`.
+//!   The interface around them is ten times as fast as the line, so a packet is transmitted once.
 //! - Seeds and traffic come from the comparison.
 //!
 //! # Deviations

@@ -87,7 +87,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The folder for the results of one of `links` links; `None` if they are not kept. Several links have a
+    /// The folder for the results of one of `links` links; `None` if they are not kept. Several links get a
     /// folder each.
     pub fn folder(&self, link: &Link, links: usize) -> Option<PathBuf> {
         let out = self.out.as_ref()?;

@@ -60,11 +60,11 @@ fn node_name(sender: &str) -> String {
     sender.chars().map(valid).collect()
 }
 
-/// The keys of a contest. It also has the keys of a link.
+/// The keys of a contest. It also contains the keys of a link.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ContestKeys {
-    /// The congestion controls, such as "cubic". A table has a name and keys of tcp: { name = "reno with
+    /// The congestion controls, such as "cubic". A table takes a name and keys of tcp: { name = "reno with
     /// ECN", congestion = "reno", ecn = true }.
     #[schemars(with = "Names")]
     pub senders: IgnoredAny,

@@ -38,7 +38,7 @@ pub(crate) struct Parts {
     /// The links. They also define the nodes, by their names.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,
-    /// The traffic sources. A switch has one source for all inputs.
+    /// The traffic sources. A switch uses one source for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
     /// The measured ports, the sampling interval and optional measurements.

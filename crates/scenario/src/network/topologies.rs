@@ -1,4 +1,4 @@
-//! Topologies: tables that write many links with systematic names of nodes. Each kind has a file, and a line
+//! Topologies: tables that write many links with systematic names of nodes. Each kind is a file, and a line
 //! in the list below.
 //!
 //! Hosts are h1, h2, ... in every kind but `edges`. The prefix of a table stands before all its names, so

@@ -1,5 +1,5 @@
-//! Reads the topologies and the links of a scenario file: nodes and ports. Each direction of a link has a
-//! port.
+//! Reads the topologies and the links of a scenario file: nodes and ports. Each direction of a link is
+//! a port.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

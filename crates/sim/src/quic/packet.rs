@@ -9,8 +9,8 @@
 //! | `sacks` | number of acknowledged ranges |
 //! | `sack` | the ranges, and the counts of ECN, in six words |
 //!
-//! The first word has the length of the first range less one; each further word has the gap and the length of
-//! a range. With ECN the last two are the counts of marked and of capable packets.
+//! The first word stores the length of the first range less one; each further word has the gap and the length
+//! of a range. With ECN the last two are the counts of marked and of capable packets.
 //!
 //! The frames with data are not in the segment: the receiver looks them up at the sender, by packet number
 //! ([`super::sent`]). Lengths follow RFC 9000: a header with a connection number of 8 bytes and a packet

@@ -1,5 +1,5 @@
 //! Congestion control: the amount of data that may be in flight, and the rate at which it leaves. Each
-//! algorithm has a file, and a line in the list below.
+//! algorithm is a file, and a line in the list below.
 //!
 //! A controller has no packets and no timers. It receives acknowledgements and congestion signals with their
 //! times, and returns a window in bytes. Loss detection and recovery belong to the sender.

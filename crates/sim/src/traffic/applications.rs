@@ -15,7 +15,7 @@
 //! # Deviations
 //! - The header of the crate `workload` lists the limitations of the model. Connections start at their
 //!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ.
-//! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
+//! - Connections without a measured round trip get the median of the others, or 30 ms where there are none.
 //! - The think time of a client before its first write is exact if it is at least half a round trip. Up to a
 //!   quarter it is taken as zero, and between the two as a half: the source receives an event when the
 //!   connection is established at the server, not at the client.

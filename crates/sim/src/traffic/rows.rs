@@ -10,7 +10,7 @@ use std::path::Path;
 use giveway_qdisc::units::nearest;
 use giveway_qdisc::{Span, Time};
 
-/// Error of a CSV file. The caller adds the path. Rows have the numbers of their lines, from 1.
+/// Error of a CSV file. The caller adds the path. Rows are numbered by their lines, from 1.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RowError {
     /// The file cannot be opened or read, or is not UTF-8.
@@ -19,7 +19,7 @@ pub(super) enum RowError {
     /// The text is not CSV.
     #[error(transparent)]
     Csv(#[from] csv::Error),
-    /// A row has another number of columns than the rows before it, or than any kind of row.
+    /// A row differs in its number of columns from the rows before it, or than any kind of row.
     #[error("row {row} has {found} columns; expected {expected}")]
     Columns {
         /// Number of the row.

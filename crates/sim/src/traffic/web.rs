@@ -27,8 +27,8 @@
 //!   have data of several.
 //! - When a connection is aborted, the page requests nothing more; it is reported as aborted as soon as the
 //!   objects in flight have arrived. Where connections are kept, the next page opens another in its place.
-//! - The model of the defaults has a document before 0 to 53 objects; here `main` is off, and 2 to 55 objects
-//!   are requested at once.
+//! - The model of the defaults requests a document before 0 to 53 objects; here `main` is off, and 2 to 55
+//!   objects are requested at once.
 //! - The default think time of 5 s is shorter than the 30 s of the model that the other defaults come from,
 //!   so that short runs contain pages.
 //!

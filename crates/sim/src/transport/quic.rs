@@ -36,7 +36,7 @@ pub(super) struct Conn {
     pub(super) config: Rc<QuicConfig>,
     pub(super) client: End,
     pub(super) server: End,
-    /// Set for a one-way transfer, which the transport closes and reports. It has the stream 0.
+    /// Set for a one-way transfer, which the transport closes and reports. It uses the stream 0.
     pub(super) transfer: Option<Box<Transfer>>,
 }
 

@@ -135,7 +135,7 @@ impl ArbiterConfig for Config {
 
 /// The schedule: permutations, and their order in a frame.
 struct Frame {
-    /// Each permutation has the output of each input.
+    /// Each permutation lists the output of each input.
     permutations: Vec<Vec<u16>>,
     /// By slot of the frame: index of the permutation.
     order: Vec<u16>,

@@ -9,7 +9,7 @@
 //!   server's first one, the server's certificates in the next level, and the client's last one. Each starts
 //!   with its length. Transport parameters are in the first message of the client and in the certificates of
 //!   the server, where TLS has them (section 8.2).
-//! - A packet has the 16 bytes of an authentication tag, all zero.
+//! - A packet carries the 16 bytes of an authentication tag, all zero.
 
 use std::any::Any;
 use std::sync::Arc;

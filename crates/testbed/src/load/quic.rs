@@ -3,8 +3,8 @@
 //! # Principles
 //! - The library has no sockets and no clock: it gets packets and times, and returns packets, events and
 //!   the time of its next timer. So it runs in the thread of the load, like everything else.
-//! - Each client has its own socket for each connection, as browsers do. A server has one socket for each of
-//!   its addresses.
+//! - Each client has its own socket for each connection, as browsers do. A server opens one socket for each
+//!   of its addresses.
 //! - A stream of the source has the same number on the connection: clients open streams in both
 //!   directions, and a server answers on them.
 //! - Packets are not encrypted: [`plain`](super::plain).

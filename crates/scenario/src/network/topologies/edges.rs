@@ -56,7 +56,7 @@ const EXPECTED: &str = "from,to,rate,delay";
 /// The number of required columns.
 const REQUIRED: usize = 4;
 
-/// An error in a list of links. Rows have the numbers of their lines, from 1.
+/// An error in a list of links. Rows are numbered by their lines, from 1.
 #[derive(Debug, thiserror::Error)]
 enum EdgesError {
     #[error(transparent)]
