@@ -18,7 +18,7 @@ from . import _giveway
 from ._discipline import Packet, Rank, own, rank
 from ._policy import PolicyError, checked
 
-#: Memory of the interpreter and of the simulation, bytes, beside that of the candidate.
+#: Memory of the interpreter and of the simulation, bytes, in addition to the candidate's.
 _BASE = 1 << 30
 #: A call may use the fuel of this many calls.
 _SAVED = 200

@@ -116,7 +116,7 @@ class Spec:
 
     @property
     def name(self) -> str:
-        """The name of this request among those of a worker."""
+        """The name of this request, unique within a worker."""
         parts = [self.toml, *map(str, self.seeds), *self.axes, self.design, str(self.until), *self.files.values()]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

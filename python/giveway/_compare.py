@@ -148,7 +148,7 @@ def compare(
         rate_up: Upstream rate, in place of `rate`.
         rate_down: Downstream rate, in place of `rate`.
         disciplines: The first is the baseline of the findings; by default fifo, fq_codel, cake, pie, drr and efd.
-        rtt: Round-trip time of every connection; by default that of each connection in the capture.
+        rtt: Round-trip time of every connection; by default measured in the capture for each connection.
         mode: ``"replay"`` sends packets at their captured times, and no sender reacts.
         congestion: Congestion control of every TCP connection, which a capture does not show; by default CUBIC.
         local: The local side: address prefixes or MAC addresses; by default a guess, which is shown.

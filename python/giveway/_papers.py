@@ -164,7 +164,7 @@ def reproduce(
         name: A paper of :func:`papers`, such as ``"efd"``; or a folder with a paper.
         quick: A first look in seconds: shorter runs with three seeds.
         figure: Only the claims and the runs of this figure.
-        seeds: The number of seeds; by default that of the paper.
+        seeds: The number of seeds; by default the paper's.
         jobs: Runs at a time; by default one for each processor.
         progress: As in :func:`run`.
         folder: A folder for finished runs: the same call resumes an interrupted study. It is emptied at the end.

@@ -34,7 +34,7 @@ def shown(progress: Progress, title: str) -> Generator[Callable[[float], None] |
     if progress is False or (progress is None and not notebook and not sys.stderr.isatty()):
         yield None
         return
-    # The title may be that of a file.
+    # The title may be the name of a file.
     bar = _Notebook(escape(title)) if notebook else _Line(_giveway.harmless(title))
     try:
         yield bar

@@ -312,7 +312,7 @@ def run(
         disciplines: What to compare, in place of the scenario's: names and parameters as in ``tc``
             (``"fq_codel limit 1000p"``), classes (:class:`Discipline`), or ranks (:func:`rank`). For a switch,
             arbiters.
-        seeds: The number of seeds (1 to that number), or a list of seeds; by default those of the scenario.
+        seeds: The number of seeds (1 to that number), or a list of seeds; by default the seeds of the scenario.
         changes: Keys of the scenario to change, as in ``{"link.0.rate": "5mbit"}``.
         short: Run a quick check, with the ``[short]`` settings of the scenario.
         jobs: Runs at a time; by default one for each processor. A discipline in Python runs alone.

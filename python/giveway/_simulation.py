@@ -104,7 +104,7 @@ class Port:
         """Replaces the discipline, as ``tc qdisc change`` does.
 
         One of the same kind takes over the queue and the state, and has other parameters from now on. Otherwise the
-        queued packets leave before those of the new discipline.
+        queued packets leave before packets of the new discipline.
         """
         if isinstance(qdisc, str):
             self._simulation.change(self._number, qdisc)
@@ -137,7 +137,7 @@ class Simulation:
                 sim.port().change("codel target 2ms")
         print(sim.finish())
 
-    Steps do not change the results: a simulation to which nothing is done gives those of :func:`giveway.run`.
+    Steps do not change the results: an undisturbed simulation gives the same as :func:`giveway.run`.
 
     Args:
         scenario: As in :func:`giveway.run`.

@@ -275,7 +275,7 @@ def print_query(words: Sequence[str]) -> int:
     )
     parser.add_argument("folder", metavar="DIR", help="the folder of a sweep")
     parser.add_argument("sql", metavar="SQL", help="a query over the tables trials and failed")
-    parser.add_argument("--out", metavar="FILE", help="write a CSV or Parquet file, by its ending, and print nothing")
+    parser.add_argument("--out", metavar="FILE", help="write a CSV or Parquet file, by its ending, instead of printing")
     parser.add_argument("--csv", action="store_true", help="print CSV instead of a table")
     asked = parser.parse_args(list(words))
     try:

@@ -86,7 +86,7 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begins a run. Its seed is drawn from that of the environment, so that equal seeds give equal episodes."""
+        """Starts a run. Its seed is drawn from the environment's, so that equal seeds give equal episodes."""
         super().reset(seed=seed)  # pyright: ignore[reportUnknownMemberType]
         drawn = int(self.np_random.integers(1, 2**31))
         self._simulation = Simulation(self._scenario, seed=drawn, series=False)

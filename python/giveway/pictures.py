@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ._run import Run
 
-#: Widths of figures with one and two columns, inches: those of two-column papers (IEEE, ACM).
+#: Widths of figures with one and two columns in two-column papers (IEEE, ACM), inches.
 WIDTHS = {1: 3.35, 2: 7.0}
 #: Height of a panel over its width, by default.
 _ASPECT = 0.62

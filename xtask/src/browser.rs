@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::repository::{Done, Repository};
 
-/// Names of the browser: that of Debian first.
+/// Names of the browser, Debian's first.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Options of every start. No request leaves the machine.
 const OPTIONS: [&str; 10] = [

@@ -1,6 +1,6 @@
 //! Records `examples/home-uplink.pcapng` over real Linux TCP, on a test bed.
 //!
-//! `giveway testbed` runs the scenario in the same folder as the capture. Its JSON output has the
+//! `giveway testbed` runs the scenario in the same folder as the capture. Its JSON output contains the
 //! measurements of the applications: page load times, the completion time of the upload, and the delays of
 //! the calls.
 

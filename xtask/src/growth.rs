@@ -3,10 +3,10 @@
 //! Each curve is a kind of network in several sizes, with the same number of packets in each size
 //! ([`workloads`]). The program `giveway` runs each size with all its files, as a user would, and a row of
 //! the table has:
-//! - the user time of the trial, of which the least of three runs counts if it is short;
+//! - the user time of the trial, of which the shortest of three runs counts if it is short;
 //! - the largest memory of the process (GNU time);
-//! - the instructions per packet (callgrind), for sizes that callgrind can run: those of a run with some
-//!   packets minus those of a run with half as many, both without files, so that the set-up cancels out.
+//! - the instructions per packet (callgrind), for sizes that callgrind can run: of a run with some packets,
+//!   minus a run with half as many, both without files, so that the set-up cancels out.
 //!
 //! With names of curves only these are measured again, which must be on the same machine.
 //!

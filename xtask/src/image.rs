@@ -16,7 +16,8 @@ const NAME: &str = "localhost/giveway";
 const BASE: &str = "localhost/giveway-base";
 /// The release of Debian in it, as in the base of the Dockerfile.
 const SUITE: &str = "stable";
-/// Packages that `cargo xtask test-kernel` needs to compile, beside those of the virtual machine.
+/// Packages that `cargo xtask test-kernel` needs to compile, in addition to the packages of the
+/// virtual machine.
 const COMPILERS: [&str; 6] = ["ca-certificates", "gcc", "git", "libbpf-dev", "libc6-dev", "rustup"];
 
 /// Options of the chore.
@@ -96,7 +97,7 @@ fn parse(words: &[&str]) -> Result<Options, String> {
     }
 }
 
-/// The program buildah with a storage of its own. Commands run without namespaces, as in a container of
+/// The program buildah with its own storage. Commands run without namespaces, as in a container of
 /// another image.
 struct Buildah<'a> {
     repository: &'a Repository,
@@ -138,7 +139,7 @@ fn base(buildah: &Buildah, folder: &Path) -> Done {
 }
 
 /// Runs the demo in a container of the image, and asks for the programs that a test bed needs; with `checks`
-/// also for those of the test of the kernel.
+/// also for the programs of the kernel's test.
 fn try_it(buildah: &Buildah, checks: bool) -> Done {
     let mut programs = vec!["ip", "tc", "ethtool", "tcpdump"];
     if checks {

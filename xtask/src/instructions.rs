@@ -1,10 +1,10 @@
 //! Counts the processor instructions per packet of a fixed set of workloads, and compares them with a table.
 //!
 //! Callgrind counts instructions, so the result does not depend on the load of the machine, and hardly on the
-//! machine. The workloads are those of the crate `giveway-instructions`. The table is
-//! `docs/instructions.csv`: each row has a label, a workload and its instructions per packet. The last label
-//! is the reference. A label is added with `--record LABEL` after a change that is meant to alter the speed,
-//! so the table is the history of the speed of Giveway.
+//! machine. The workloads come from the crate `giveway-instructions`. The table is `docs/instructions.csv`:
+//! each row has a label, a workload and its instructions per packet. The last label is the reference. A label
+//! is added with `--record LABEL` after a change that is meant to alter the speed, so the table is the
+//! history of the speed of Giveway.
 
 mod table;
 
@@ -19,7 +19,7 @@ use table::{Count, by_label};
 /// The function of the program whose calls are counted.
 const COUNTED: &str = "giveway_instructions::measured";
 /// A workload fails if it takes this many times the instructions of the table.
-const MOST: f64 = 1.03;
+const MAX: f64 = 1.03;
 
 /// Installs valgrind if it is missing.
 ///
@@ -50,7 +50,7 @@ pub fn check(repository: &Repository) -> Done {
             "{:<36} {:>12.1} {:>12.1}  {ratio:.3}",
             count.workload, count.instructions, before.instructions
         );
-        if ratio > MOST {
+        if ratio > MAX {
             worse.push(format!("\"{}\" takes {ratio:.3} times the instructions", count.workload));
         }
     }
@@ -58,7 +58,7 @@ pub fn check(repository: &Repository) -> Done {
         return Ok(());
     }
     Err(format!(
-        "{}\nThe limit is {MOST}. If the change is worth it, say why in the commit, and run cargo xtask instructions --record \
+        "{}\nThe limit is {MAX}. If the change is worth it, say why in the commit, and run cargo xtask instructions --record \
          LABEL",
         worse.join("\n")
     ))

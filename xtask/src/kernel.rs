@@ -58,12 +58,12 @@ pub struct Ready {
     kernel: Kernel,
 }
 
-/// The programs that the test needs, beside a compiler.
+/// The programs that the test needs, in addition to a compiler.
 pub fn needed() -> Vec<&'static str> {
     NEEDED.iter().map(|(program, _, _)| *program).collect()
 }
 
-/// The packages of Debian that the test needs, beside a compiler.
+/// The packages of Debian that the test needs, in addition to a compiler.
 pub fn packages() -> Vec<&'static str> {
     NEEDED.iter().map(|(_, _, package)| *package).collect()
 }
@@ -101,7 +101,7 @@ pub fn senders(repository: &Repository, flags: &[&str]) -> Done {
     senders::record(repository, &folder, &kernel, flags)
 }
 
-/// Compares Giveway's disciplines with those of the kernel on test beds.
+/// Compares Giveway's disciplines with the kernel's on test beds.
 ///
 /// # Errors
 /// The reason why this machine cannot run the virtual machine, a failed run, or a difference above a bound.
@@ -175,7 +175,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
     Ok(())
 }
 
-/// Prints the lines of the output of a machine that begin with one of these words.
+/// Prints the lines of the output of a machine that start with one of these words.
 fn show(output: &str, words: &[&str]) {
     let shown = |line: &&str| words.iter().any(|word| line.starts_with(word));
     output.lines().filter(shown).for_each(|line| println!("{line}"));

@@ -2,8 +2,8 @@
 //!
 //! A cell is a rate, and a congestion control or another load: web pages, or QUIC. Its capture was recorded
 //! with `fifo`. `giveway compare` predicts from it the completion times and the delay of the call with
-//! `fifo`, `fq_codel` and `cake`; the file beside the capture has those that were measured with the qdiscs of
-//! Linux, in several runs.
+//! `fifo`, `fq_codel` and `cake`; the file next to the capture has the values that were measured with the
+//! qdiscs of Linux, in several runs.
 
 mod cells;
 mod exceptions;

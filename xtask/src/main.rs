@@ -54,7 +54,8 @@ cargo xtask CHORE
                    the steps to docs/gate.csv
   checks           prints the table of all checks, with what each depends on
   fmt [--check]    runs rustfmt on every file (cargo fmt misses the modules that registries declare)
-  prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines
+  prose [PATH...]  checks the language: obsolete terms, beginnings of docs, lengths of comment lines; without a path also
+                   counters of the language that may only improve. --accept stores better counters in xtask/prose.toml
   lint             runs clippy on all crates, tests and benchmarks, with low priority
   docs [--check]   writes the JSON Schema, the reference pages and the picture of the crates
   book             builds the book as a site that needs no network, in target/book, and checks its links and its search; --links
@@ -109,7 +110,7 @@ cargo xtask CHORE
                    packages, the book, wheels, licences, components, checksums, and compares the fingerprints on another
                    processor (half an hour); --check builds it a second time in another folder and compares
   publishable      packs the crates that others may use (two seconds); --compile compiles each from its package
-  semver           compares the interfaces of these crates with those of the last tag (builds cargo-semver-checks)
+  semver           compares the interfaces of these crates with the last tag's (builds cargo-semver-checks)
   changes          prints a draft of the changes since the last tag, for CHANGELOG.md (needs Python)
   image [--files DIR] [--debootstrap] [--checks]
                    builds an image for containers with the package of a release, target/image/giveway.oci.tar, and runs the
@@ -136,6 +137,7 @@ fn main() -> ExitCode {
         }
         ["fmt"] => format::write(&repository),
         ["fmt", "--check"] => format::check(&repository),
+        ["prose", "--accept"] => prose::accept(&repository),
         ["prose", paths @ ..] => prose::check(&repository, paths),
         ["lint"] => lints::check(&repository),
         ["docs"] => repository.docs(&[]),

@@ -20,7 +20,7 @@ const FOLDER: &str = "docs/book/images";
 /// Makes all pictures, or those with the names, and the gallery.
 ///
 /// # Errors
-/// If the list has an error, a command fails, or there is no browser.
+/// If the list contains an error, a command fails, or there is no browser.
 pub fn write(repository: &Repository, only: &[&str]) -> Done {
     repository.cargo(&["build", "--locked", "--quiet", "--package", "giveway-cli"])?;
     let browser = Browser::find(repository)?.ok_or("charts are drawn by a browser")?;

@@ -2,12 +2,15 @@
 //!
 //! - [`TERMS`]: words that the project no longer uses, each with its replacement. In a name, `_` separates
 //!   words.
-//! - The first word of a doc comment ([`OPENINGS`]): a question word or a reference makes a doc that means
-//!   nothing alone.
+//! - The first word of a doc comment ([`OPENINGS`]): a question word or a reference makes a doc that is
+//!   unclear alone.
 //! - The length of comment lines ([`COLUMNS`]).
+//! - Counters of the language that may only improve ([`accents`]).
 //!
 //! Only a reader can judge a sentence; `host`, for example, is right for an end system and
 //! wrong for a backend.
+
+mod accents;
 
 use std::collections::BTreeMap;
 
@@ -50,7 +53,7 @@ const FINE_AFTER: &[&str] = &[
     "longer", "more", "less", "larger", "smaller", "faster", "slower", "later", "earlier", "worse", "better",
 ];
 
-/// Beginnings of a doc comment that mean nothing on hover.
+/// Beginnings of a doc comment that are unclear on hover.
 const OPENINGS: &[&str] =
     &["What", "Who", "Whose", "Whom", "Whether", "How", "Where", "When", "Which", "Why", "The same", "See"];
 
@@ -79,19 +82,29 @@ struct Finding {
 }
 
 /// Checks the files below these paths, or all of them, and prints each place and a count for each crate.
+/// Without paths it also checks the counters of the language.
 ///
 /// # Errors
-/// When a place is to be changed, or no file is checked.
+/// When a place is to be changed, no file is checked, or a counter is beyond its limit.
 pub fn check(repository: &Repository, paths: &[&str]) -> Done {
     let (files, counts) = count(repository, paths, &mut |place| println!("{place}"))?;
     let total: usize = counts.values().sum();
     if total == 0 {
         println!("{files} files: nothing to change");
-        return Ok(());
+        return if paths.is_empty() { accents::check(repository) } else { Ok(()) };
     }
     println!();
     counts.iter().for_each(|(part, count)| println!("{count:>6}  {part}"));
     Err(format!("{total} places to change in {files} files"))
+}
+
+/// Stores better counters of the language as their limits, and checks everything.
+///
+/// # Errors
+/// As [`check`], or if the limits cannot be written.
+pub fn accept(repository: &Repository) -> Done {
+    accents::accept(repository)?;
+    check(repository, &[])
 }
 
 /// The number of files below these paths, and the places to change in each part. `each` is called with each place.

@@ -28,7 +28,7 @@ pub fn pack(repository: &Repository, compile: bool) -> Done {
     Ok(())
 }
 
-/// Compares the interfaces of the crates with those of the last tag, with cargo-semver-checks.
+/// Compares the interfaces of the crates with the last tag's, with cargo-semver-checks.
 ///
 /// # Errors
 /// If there is no tag, or a version does not allow a change.

@@ -1,9 +1,9 @@
 //! The Python package: its wheel, its tests, types and notebooks.
 //!
-//! Everything happens in virtual environments below the build folder. `clean` has the wheel only, as a user
-//! without a Rust compiler has it. `tests` has the libraries of `python/requirements-test.txt`, and either
-//! the package with the module that cargo builds (the short form of the gate), or the wheel and also the
-//! libraries of `python/requirements-all.txt` (the long form).
+//! Everything happens in virtual environments below the build folder. `clean` contains the wheel only, as a
+//! user without a Rust compiler has it. `tests` contains the libraries of `python/requirements-test.txt`, and
+//! either the package with the module that cargo builds (the short form of the gate), or the wheel and also
+//! the libraries of `python/requirements-all.txt` (the long form).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use crate::tools;
 const MATURIN: &str = "maturin==1.16.0";
 
 /// The oldest Python that the wheel supports, as a program of Debian checks it.
-const LEAST: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
+const MIN: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
 
 /// The tag of the wheel: one for all versions from 3.11 on. maturin falls back to one version's tag if it
 /// meets an interpreter that it does not know, and says so in a message only.
 const TAG: &str = "cp311-abi3-";
 
-/// The free-threaded interpreter with a wheel of its own, and the tag of that wheel. PyO3 supports
-/// free-threaded builds from 3.14 on. The interpreter need not be installed: maturin knows its settings.
+/// The free-threaded interpreter with its own wheel, and the tag of that wheel. PyO3 supports free-threaded
+/// builds from 3.14 on. The interpreter need not be installed: maturin knows its settings.
 const FREE_THREADED: (&str, &str) = ("3.14t", "cp314-cp314t-");
 
 /// The largest wheel to publish, bytes.
@@ -54,7 +54,7 @@ pub fn set_up_whole(repository: &Repository) -> Done {
 
 /// Checks the interpreter, and installs the module for environments.
 fn interpreter(repository: &Repository) -> Done {
-    if !repository.has("python3", &["-c", LEAST]) {
+    if !repository.has("python3", &["-c", MIN]) {
         return Err("Python 3.11 or newer is not installed".to_owned());
     }
     if !repository.has("python3", &["-c", "import venv, ensurepip"]) {
@@ -66,8 +66,8 @@ fn interpreter(repository: &Repository) -> Done {
 /// The tests of the package, with the times of the slowest.
 const PYTEST: [&str; 6] = ["-P", "-m", "pytest", "--quiet", "--durations=8", "tests"];
 
-/// Runs the tests of the package, beside each other, with the module that the tests of the workspace have
-/// built. Those of clusters and long ones are left out.
+/// Runs the tests of the package in parallel, with the module that the tests of the workspace have built.
+/// Tests on clusters and long ones are left out.
 ///
 /// # Errors
 /// The check that failed.

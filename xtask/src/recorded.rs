@@ -6,13 +6,13 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 
-/// A row of a recorded measurement. The names of its fields are those of the columns.
+/// A row of a recorded measurement. The names of its fields are the names of the columns.
 pub trait Recorded: Serialize + DeserializeOwned {
     /// The file, relative to the repository.
     const FILE: &'static str;
 }
 
-/// Reads a table. Lines that begin with `#` are left out.
+/// Reads a table. Lines that start with `#` are left out.
 ///
 /// # Errors
 /// If the file cannot be read, or the first line that is not a row.
@@ -58,7 +58,7 @@ pub fn store<R: Recorded>(root: &Path, machine: Option<&str>, rows: &[R]) -> Res
 /// Writes a number with `N` digits after the point.
 ///
 /// # Errors
-/// Those of the serializer.
+/// If the serializer fails.
 pub fn digits<const N: usize, S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format!("{number:.N$}"))
 }
@@ -66,7 +66,7 @@ pub fn digits<const N: usize, S: Serializer>(number: &f64, serializer: S) -> Res
 /// Writes a number that may be missing with `N` digits after the point.
 ///
 /// # Errors
-/// Those of the serializer.
+/// If the serializer fails.
 pub fn some_digits<const N: usize, S: Serializer>(
     number: &Option<f64>,
     serializer: S,

@@ -16,7 +16,7 @@ pub type Done = Result<(), String>;
 /// The repository, by the root folder of its workspace.
 pub struct Repository {
     pub root: PathBuf,
-    /// Variables of the environment for all commands, in addition to those of this process.
+    /// Variables of the environment for all commands, in addition to this process's own.
     pub variables: Vec<(String, String)>,
 }
 

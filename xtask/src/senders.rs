@@ -8,8 +8,8 @@
 //!
 //! # What is open
 //! - The mean time in the queue ends with the transmission, because the token bucket of the measurement lets
-//!   a packet out when the link has sent it; the simulator's ends at the begin, and the transmission is
-//!   added.
+//!   a packet out when the link has sent it; the simulator's ends at the start, and the transmission
+//!   is added.
 //! - The step that marks for DCTCP is `codel ce_threshold` in both, with a control law that never acts.
 
 pub(crate) mod table;

@@ -1,5 +1,5 @@
 //! Runs the steps of a check, and prints a table with the time and result of each. The times are kept, so
-//! that the next run shows them beside its own.
+//! that the next run shows them next to its own.
 
 mod times;
 

@@ -1,4 +1,4 @@
-//! Builds the test programs of the workspace and runs them beside each other.
+//! Builds the test programs of the workspace and runs them in parallel.
 //!
 //! `cargo test` runs one program after another. Some programs wait for sockets, clocks and browsers for most
 //! of their time, and meanwhile a processor is idle. So one lane runs those, one after another, because they
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::repository::{BUILD_TESTS, Done, Repository, cargo};
 
-/// Packages with tests that wait. They begin first, in this order, which is that of their durations.
+/// Packages with tests that wait. They start first, in this order, from the longest to the shortest.
 const WAITING: [&str; 3] = ["giveway-cli", "giveway-live", "giveway-testbed"];
 
 /// A program with tests.
@@ -34,7 +34,8 @@ pub fn run(repository: &Repository) -> Done {
     run_with(repository, &[])
 }
 
-/// Builds all tests, and runs those of the long form: they are ignored, and their names begin with `long_`.
+/// Builds all tests, and runs the tests of the long form: they are ignored, and their names start
+/// with `long_`.
 ///
 /// # Errors
 /// If a test does not compile, or fails.

@@ -20,7 +20,7 @@ struct Way {
     name: &'static str,
     /// Beginning, middle and end of the name of the file.
     file: [&'static str; 3],
-    /// Commands before the time begins: packages of Debian that the way needs.
+    /// Commands before the time starts: packages of Debian that the way needs.
     before: &'static str,
     /// Commands that install the file.
     install: &'static str,

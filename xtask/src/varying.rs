@@ -1,7 +1,7 @@
 //! Runs the scenarios with links that vary with all disciplines that Linux has, and writes
 //! `docs/varying.csv`. `cargo xtask docs` makes a page of it.
 //!
-//! The scenarios are those of `scenarios/links`, in their long form. Results are the same on every machine.
+//! The scenarios come from `scenarios/links`, in their long form. Results are the same on every machine.
 
 pub(crate) mod table;
 

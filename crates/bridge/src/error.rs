@@ -7,7 +7,7 @@ use giveway_record::FolderError;
 
 use crate::recording::RecordingError;
 
-/// Reason why an output cannot be begun or completed. Its causes are in `source()`.
+/// Reason why an output cannot be started or completed. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// The file or the folder of a flag cannot be used, or its thread cannot be started.
@@ -18,7 +18,7 @@ pub enum OutputError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The folder of a recording contains something else.
+    /// The folder of a recording contains other files.
     #[error("--record")]
     Folder(#[source] FolderError),
     /// The folder of a recording belongs to another user. The message says what to type.

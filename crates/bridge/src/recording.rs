@@ -1,6 +1,6 @@
 //! `--record`: writes the tables of a simulation at intervals, in a folder for each direction.
 //!
-//! - The thread of each direction has its own recorder. When the writer requests a part, the thread copies
+//! - The thread of each direction uses its own recorder. When the writer requests a part, the thread copies
 //!   its counters (some hundred kilobytes) and continues; no other thread ever holds its lock. The writer is
 //!   a thread without real-time priority, which makes tables of the parts and writes them.
 //! - A folder is written under another name, flushed to the disk, and exchanged with the earlier folder in
@@ -50,7 +50,7 @@ pub struct Recording {
     small: u32,
     /// Interval between writes.
     every: Duration,
-    /// True once the measurement interval begins.
+    /// True once the measurement interval starts.
     begun: Arc<AtomicBool>,
     channels: Vec<Channel>,
     writer: Option<Running>,
@@ -68,7 +68,7 @@ impl Recording {
     /// a signal. The second result is the folder that the writing thread must be allowed to use.
     ///
     /// # Errors
-    /// If the folder contains something else, or cannot be written.
+    /// If the folder contains other files, or cannot be written.
     pub fn prepare(
         dir: &Path,
         small: u32,
@@ -106,7 +106,7 @@ impl Recording {
         Ok((Recording { dir, small, every, begun, channels: Vec::new(), writer: None }, folder))
     }
 
-    /// The flag that begins the measurement interval.
+    /// The flag that starts the measurement interval.
     pub fn begun(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.begun)
     }
@@ -132,7 +132,7 @@ impl Recording {
         Box::new(RecordingProbe { channel, begun: Arc::clone(&self.begun) })
     }
 
-    /// Starts the writing thread. `now` returns the time that is recorded beside the results, and messages
+    /// Starts the writing thread. `now` returns the time that is recorded with the results, and messages
     /// about a full disk go to `messages`.
     ///
     /// # Errors

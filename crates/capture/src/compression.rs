@@ -26,7 +26,7 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// The compression of a file that begins with `head`.
+    /// The compression of a file that starts with `head`.
     pub(crate) fn of(head: &[u8]) -> Option<Compression> {
         match head {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
@@ -87,7 +87,7 @@ impl<R: Read> Zstd<R> {
         Zstd { input, decoder, damage: None, over: false }
     }
 
-    /// Begins the next frame. Returns false at the end of the input.
+    /// Starts the next frame. Returns false at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         let mut magic = [0; 4];
         match read_up_to(&mut self.input, &mut magic)? {

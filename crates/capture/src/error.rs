@@ -8,7 +8,7 @@ pub enum CaptureError {
     /// The file cannot be opened.
     #[error("cannot be opened: {0}")]
     Open(#[source] std::io::Error),
-    /// The magic number of the file is not that of pcap or pcapng.
+    /// The file does not start with the magic number of pcap or pcapng.
     #[error("is neither pcap nor pcapng: it begins with {0}")]
     NotACapture(String),
     /// The file has a format that is not read.
@@ -16,7 +16,7 @@ pub enum CaptureError {
     Foreign(Foreign),
     /// The file has a link type that is not supported.
     #[error(
-        "was captured on link type {0}{what}; known are Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, \
+        "uses link type {0}{what}, which is not supported; supported: Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, \
          108) and Linux cooked (113, 276)",
         what = named(*.0)
     )]
@@ -45,7 +45,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// The sentence on a file with this name. A command in it has the name of the file.
+    /// The sentence on a file with this name. A command in it names the file.
     pub fn about(&self, file: &str) -> String {
         match self {
             CaptureError::Foreign(foreign) => format!("{file} {}", foreign.about(file)),

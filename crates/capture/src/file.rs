@@ -14,7 +14,7 @@ use crate::link::LinkType;
 const LARGEST_RECORD: u32 = 16 << 20;
 /// Largest number of interfaces, more than any host has. They are kept in memory, and a file could consist of
 /// them.
-const MOST_INTERFACES: usize = 65_536;
+const MAX_INTERFACES: usize = 65_536;
 
 /// A frame as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ enum Order {
 #[derive(Clone, Copy)]
 struct Interface {
     link: LinkType,
-    /// Most bytes kept of a frame; 0 for all.
+    /// Maximum number of bytes kept of a frame; 0 for all.
     snap: u32,
     resolution: Resolution,
     /// Seconds to add to every time.
@@ -140,7 +140,7 @@ impl Frames {
     /// The next frame, or none at the end of the file.
     ///
     /// # Errors
-    /// If the file cannot be read, is truncated or damaged. The error has the offset; the frames before it
+    /// If the file cannot be read, is truncated or damaged. The error states the offset; the frames before it
     /// are valid.
     #[allow(
         clippy::should_implement_trait,
@@ -234,10 +234,10 @@ impl Frames {
                 INTERFACE => {
                     let interface = self.interface(start, order)?;
                     if let Format::Pcapng { interfaces, .. } = &mut self.format {
-                        if interfaces.len() == MOST_INTERFACES {
+                        if interfaces.len() == MAX_INTERFACES {
                             return Err(self.damaged(
                                 start,
-                                format!("more than {MOST_INTERFACES} interfaces in a section"),
+                                format!("more than {MAX_INTERFACES} interfaces in a section"),
                             ));
                         }
                         interfaces.push(interface);
@@ -253,7 +253,7 @@ impl Frames {
         }
     }
 
-    /// Begins a section with its own byte order and interfaces. The block type has been read already.
+    /// Starts a section with its own byte order and interfaces. The block type has been read already.
     fn section(&mut self, start: u64) -> Result<(), CaptureError> {
         let mut head = [0; 8];
         if self.fill(&mut head)? < head.len() {
@@ -277,8 +277,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Reads the body of a block, between its two lengths, into `record`. `known` has the first length, if it
-    /// was read already, and the number of bytes of the body that were read with it.
+    /// Reads the body of a block, between its two lengths, into `record`. `known` contains the first length,
+    /// if it was read already, and the number of bytes of the body that were read with it.
     fn block(&mut self, start: u64, order: Order, known: Option<(u32, u32)>) -> Result<(), CaptureError> {
         let (length, read) = match known {
             Some(known) => known,
@@ -329,7 +329,7 @@ impl Frames {
         Ok(interface)
     }
 
-    /// The packet in `record`, a block that begins at byte `start` of the file.
+    /// The packet in `record`, a block that starts at byte `start` of the file.
     fn find_packet(&self, start: u64, kind: u32, order: Order) -> Result<Found, CaptureError> {
         let Format::Pcapng { interfaces, earlier, .. } = &self.format else {
             unreachable!("only pcapng has blocks")
@@ -459,7 +459,7 @@ impl Order {
     }
 }
 
-/// True if a file that begins with these bytes is a pcap or pcapng file, or is compressed as captures are.
+/// True if a file that starts with these bytes is a pcap or pcapng file, or is compressed as captures are.
 pub fn looks_like_capture(head: &[u8]) -> bool {
     let Some(magic) = head.first_chunk::<4>() else { return false };
     *magic == SECTION.to_be_bytes() || pcap_magic(*magic).is_some() || Compression::of(head).is_some()
@@ -484,7 +484,7 @@ fn at_start(error: std::io::Error) -> CaptureError {
     CaptureError::Read { offset: 0, packets: 0, error }
 }
 
-/// The error for a file that begins with `head`.
+/// The error for a file that starts with `head`.
 fn unknown(head: &[u8]) -> CaptureError {
     match (Foreign::of(head), head) {
         (_, []) => CaptureError::NotACapture("nothing, because it is empty".to_owned()),

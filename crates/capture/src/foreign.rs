@@ -64,7 +64,7 @@ const EXPORT: &str = "it is an export for people; save the capture itself, in Wi
 const PRINTED: &str = "the times and lengths of all packets are not in it; write the capture with tcpdump -i INTERFACE -s 96 -w out.pcap";
 
 impl Foreign {
-    /// The format of a file that begins with `head`; `None` if it is not known.
+    /// The format of a file that starts with `head`; `None` if it is not known.
     pub(crate) fn of(head: &[u8]) -> Option<Foreign> {
         let known = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic));
         if let Some((_, name, remedy)) = known {
@@ -118,7 +118,7 @@ fn quoted(name: &str) -> String {
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
-/// ERF has no magic number: a record begins with a time of this century, a known type and its length.
+/// ERF has no magic number: a record starts with a time of this century, a known type and its length.
 fn is_erf(head: &[u8]) -> bool {
     let Some(record) = head.first_chunk::<16>() else { return false };
     let seconds = u32::from_le_bytes([record[4], record[5], record[6], record[7]]);

@@ -1,7 +1,7 @@
-//! Headers for packets that have no bytes: the form of a simulated packet on a wire.
+//! Headers for packets without bytes: the form of a simulated packet on a wire.
 //!
-//! A packet is truncated after its headers, as in a capture with a snap length; the lengths in them are those
-//! of the whole packet.
+//! A packet is truncated after its headers, as in a capture with a snap length; the lengths in them describe
+//! the whole packet.
 
 use giveway_qdisc::{Dscp, Ecn};
 

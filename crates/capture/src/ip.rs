@@ -46,14 +46,14 @@ impl Tcp {
     }
 }
 
-/// Reads the packet that begins with `data`, of which `wire_bytes` bytes were on the wire. Also returns its
+/// Reads the packet that starts with `data`, of which `wire_bytes` bytes were on the wire. Also returns its
 /// IP length, which is never more than `wire_bytes`: a sender can write any length into the header.
 pub(crate) fn read(data: &[u8], wire_bytes: u32) -> Option<(Ip, u32)> {
     let network = network(data, wire_bytes)?;
     Some((network.transport(data), network.bytes))
 }
 
-/// Reads the IP header with which `data` begins.
+/// Reads the IP header with which `data` starts.
 pub(crate) fn network(data: &[u8], wire_bytes: u32) -> Option<Network> {
     match data.first()? >> 4 {
         4 => ipv4(data, wire_bytes),
@@ -145,13 +145,13 @@ fn is_extension(protocol: u8) -> bool {
     matches!(protocol, 0 | 43 | FRAGMENT | AUTHENTICATION | 60 | 135 | 139 | 140)
 }
 
-/// TCP, UDP, DCCP, SCTP, UDP-Lite begin with their ports.
+/// TCP, UDP, DCCP, SCTP, UDP-Lite start with their ports.
 fn has_ports(protocol: u8) -> bool {
     matches!(protocol, TCP | UDP | 33 | 132 | 136)
 }
 
 impl Network {
-    /// The fields of the packet, with those of its transport header.
+    /// The fields of the packet and its transport header.
     pub(crate) fn transport(&self, data: &[u8]) -> Ip {
         let header = self.above.and_then(|at| data.get(at..)).unwrap_or_default();
         let space = self.above.and_then(|at| self.bytes.checked_sub(at as u32));

@@ -85,7 +85,7 @@ pub(crate) fn protocol(link: LinkType, frame: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// The addresses of an Ethernet header. (Linux cooked captures have only that of the sender.)
+/// The addresses of an Ethernet header. (Linux cooked captures include only the sender's address.)
 pub(crate) fn macs(link: LinkType, frame: &[u8]) -> Option<Macs> {
     let (to, rest) = frame.split_first_chunk()?;
     (link == LinkType::ETHERNET).then_some(Macs { from: *rest.first_chunk()?, to: *to })

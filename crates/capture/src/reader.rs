@@ -24,10 +24,10 @@ pub struct Packet {
     pub link: LinkType,
     /// Number of its interface, from 0 over all sections of the file; 0 for pcap, which has one.
     pub interface: u32,
-    /// The addresses of its Ethernet header, if it has one: that of the innermost frame.
+    /// The addresses of its Ethernet header, if it has one; with several, of the innermost frame.
     pub mac: Option<Macs>,
-    /// Its IP header fields, if it is IP and its IP header was captured: those of the innermost packet that
-    /// is not encrypted.
+    /// Its IP header fields, if it is IP and its IP header was captured; in a tunnel, of the innermost packet
+    /// that is not encrypted.
     pub ip: Option<Ip>,
     /// The encapsulations that were found.
     pub tunnels: Tunnels,
@@ -94,8 +94,8 @@ impl Iterator for Reader {
 /// Parses the outer headers of one frame. Unlike [`Reader`] it does not look into encapsulations, because a
 /// router forwards by the outer headers.
 ///
-/// `frame` has the captured bytes, and `wire_bytes` is the length on the wire. It never fails: a frame that
-/// is damaged or not IP has no [`Ip`].
+/// `frame` contains the captured bytes, and `wire_bytes` is the length on the wire. It never fails: a frame
+/// that is damaged or not IP has no [`Ip`].
 pub fn parse_headers(link: LinkType, frame: &[u8], wire_bytes: u32) -> FrameHeaders {
     let (above, behind_link) = link::strip(link, frame, wire_bytes);
     let ip = above.and_then(|data| ip::read(data, behind_link));

@@ -33,8 +33,8 @@ pub struct Pauses {
 }
 
 impl Timeline {
-    /// The time of the next packet without the pauses before it, ns since 1970. A clock that steps back by
-    /// more than a minute goes on from there.
+    /// The time of the next packet without the pauses before it, ns since 1970. If the clock
+    /// steps back by more than a minute, later packets are shifted so that time increases.
     pub fn at(&mut self, time: u64) -> u64 {
         if !self.begun {
             (self.begun, self.last) = (true, time);

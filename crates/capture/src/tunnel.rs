@@ -1,8 +1,8 @@
 //! Encapsulations: packets inside of packets are found and named.
 //!
-//! The innermost packet that is not encrypted gives the addresses, ports and TCP fields. The length stays
-//! that of the outer packet, because the link carries all of its headers. In a mirrored packet (ERSPAN) the
-//! outer headers belong to the mirror and not to the link, so the length is that of the inner packet.
+//! The innermost packet that is not encrypted gives the addresses, ports and TCP fields. The length remains
+//! the outer packet's, because the link carries all of its headers. In a mirrored packet (ERSPAN) the outer
+//! headers belong to the mirror and not to the link, so the length of the inner packet counts.
 
 use crate::ip::{self, Ip};
 use crate::link::{self, LinkType, Macs};
@@ -256,7 +256,7 @@ fn is_wireguard(payload: &[u8], content: u32) -> bool {
     }
 }
 
-/// The header has 8 bytes, 4 more if any of its flags is set, and extension headers.
+/// The header takes 8 bytes, 4 more if any of its flags is set, and extension headers.
 fn gtp(payload: &[u8], content: u32) -> Option<Packet<'_>> {
     let mut skip = 8;
     if payload[0] & 7 > 0 {

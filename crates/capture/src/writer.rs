@@ -38,7 +38,7 @@ pub struct InterfaceDescription<'a> {
     pub link: LinkType,
     /// Speed in bit/s; 0 for none.
     pub speed: u64,
-    /// Most bytes kept of a packet; 0 for no limit.
+    /// Maximum number of bytes kept of a packet; 0 for no limit.
     pub snap: u32,
 }
 
@@ -79,7 +79,7 @@ const SPEED: u16 = 8;
 const RESOLUTION: u16 = 9;
 
 impl<W: Write> Writer<W> {
-    /// Begins a capture with the name of the application that writes it.
+    /// Starts a capture with the name of the application that writes it.
     ///
     /// # Errors
     /// The error of `out`; `InvalidInput` for a name of more than 65,535 bytes.

@@ -55,7 +55,7 @@ fn every_truncation_of_every_seed() {
     }
 }
 
-/// Bytes are changed, removed, doubled, and exchanged with those of other seeds.
+/// Bytes are changed, removed, doubled, and exchanged with bytes of other seeds.
 #[test]
 fn mutations_of_seeds() {
     let corpus = corpus();

@@ -73,7 +73,7 @@ fn a_damaged_stream_has_the_packets_before_the_damage() {
     assert!(error.unwrap().to_string().contains("cannot be read beyond byte"));
 }
 
-/// The error of a file that begins so.
+/// The error of a file that starts so.
 fn refusal(head: &[u8]) -> String {
     let error = Frames::new(Box::new(Cursor::new(head.to_vec()))).unwrap_err();
     error.about("in.file")

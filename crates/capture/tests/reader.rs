@@ -130,7 +130,7 @@ fn link_layers() {
     assert!(packets[0].ip.is_none(), "ARP is not IP");
 }
 
-/// The lengths are those of the original packet, not of its captured part.
+/// The lengths describe the original packet, not its captured part.
 #[test]
 fn truncated_frames() {
     let mut frame = Vec::new();
@@ -313,7 +313,10 @@ fn damage_is_reported_with_its_position_after_the_packets_before_it() {
     assert_eq!(message(b"\x01giveway", 0), "is neither pcap nor pcapng: it begins with 01 67 69 76");
     assert_eq!(message(b"", 0), "is neither pcap nor pcapng: it begins with nothing, because it is empty");
     let strange = pcap(Order::Little, false, 147, &[]);
-    assert!(message(&strange, 0).starts_with("was captured on link type 147; known are Ethernet (1)"));
+    assert!(
+        message(&strange, 0)
+            .starts_with("uses link type 147, which is not supported; supported: Ethernet (1)")
+    );
 
     let order = Order::Little;
     let start = [section(order), interface(order, 1, 6, 0)].concat();

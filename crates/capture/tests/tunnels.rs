@@ -1,4 +1,4 @@
-//! Encapsulations: the inner packet is found, and the length stays that of the outer one.
+//! Encapsulations: the inner packet is found, and the length of the outer one counts.
 
 use giveway_capture::{Packet, Tunnel};
 
@@ -84,7 +84,7 @@ fn the_inner_packet_is_found_and_the_link_carries_the_outer_length() {
     unpacked(framed(0x8847, &both), Tunnel::GtpU, 36 + n);
 }
 
-/// The outer headers of a mirror were not on the link, so the length is that of the mirrored packet.
+/// The outer headers of a mirror were not on the link, so the length of the mirrored packet counts.
 #[test]
 fn mirrored_packets_have_their_own_length() {
     let inner = framed(0x0800, &inner());

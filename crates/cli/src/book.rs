@@ -13,7 +13,7 @@ use crate::provenance;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Print the place of the book, and open nothing
+    /// Print the place of the book without opening it
     #[arg(long)]
     print: bool,
 }
@@ -54,8 +54,8 @@ pub fn book(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
-/// The folders in which the book may be: beside the installed program, that of the Debian package, and that
-/// of a clone.
+/// The folders in which the book may be: next to the installed program, in the Debian package, and in
+/// a clone.
 fn places(program: Option<&Path>, here: Option<&Path>) -> Vec<PathBuf> {
     let beside = program.and_then(Path::parent).and_then(Path::parent).map(|root| root.join(BESIDE));
     let clone = here.map(|here| here.join("target/book"));

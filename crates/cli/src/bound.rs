@@ -17,8 +17,8 @@ use crate::{Outcome, markdown};
 ///
 /// A bound is the longest time from the arrival of a packet at a link to its last bit on the wire, for any
 /// traffic of the other flows. It holds for flows that send no more than their reservation plus a burst, and
-/// for packets that are not dropped. The formulae are those of latency-rate servers (Stiliadis and Varma
-/// 1998), with the corrections that `giveway reproduce trr` explains.
+/// for packets that are not dropped. The formulae hold for latency-rate servers (Stiliadis and Varma 1998),
+/// with the corrections that `giveway reproduce trr` explains.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -43,7 +43,7 @@ Examples:
 
 Exit codes: 0 success, 2 the scenario is invalid or has no reservation.";
 
-/// Length of the longest discipline beside which its bounds are printed.
+/// Length of the longest discipline next to which its bounds are printed.
 const LONGEST_BESIDE: usize = 50;
 
 /// Runs `giveway bound`.

@@ -97,8 +97,8 @@ fn object(file: &Path, read: &Result<Scenario, CliError>) -> Value {
     })
 }
 
-/// An error or a warning for programs. A place in a flag of the command line has the flag instead of a file,
-/// and its column counts from the beginning of the flag's text.
+/// An error or a warning for programs. A place in a flag of the command line names the flag instead of a
+/// file, and its column counts from the beginning of the flag's text.
 fn message(origin: &Origin, diagnostic: &Diagnostic) -> Value {
     let place = origin.place(&diagnostic.span);
     json!({

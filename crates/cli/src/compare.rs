@@ -9,7 +9,9 @@ use std::time::Duration;
 use clap::{ValueEnum, value_parser};
 use giveway_capture::Moment;
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{Advice, Live, Mode, Request, Source, Stretch, Target, User, Wish, specs};
+use giveway_runner::compare::{
+    Advice, AdviceOptions, Live, Mode, Request, Source, Stretch, Target, User, specs,
+};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_sim::tcp::Congestion;
 use giveway_workload::Local;
@@ -52,7 +54,7 @@ pub struct Args {
     /// in UTC, or "2026-11-26T20:15:00Z"
     #[arg(long, value_name = "TIME")]
     from: Option<Moment>,
-    /// Use packets until this time, in the words of --from
+    /// Use packets until this time, in the format of --from
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
     /// Rate of the link in both directions, as in 10mbit. Several rates, separated by commas, are compared
@@ -60,10 +62,10 @@ pub struct Args {
     /// guess]
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     rate: Vec<Rate>,
-    /// Upstream rate, away from the local side [default: that of --rate]
+    /// Upstream rate, away from the local side [default: same as --rate]
     #[arg(long, value_name = "RATE")]
     rate_up: Option<Rate>,
-    /// Downstream rate, towards the local side [default: that of --rate]
+    /// Downstream rate, towards the local side [default: same as --rate]
     #[arg(long, value_name = "RATE")]
     rate_down: Option<Rate>,
     /// Round-trip time of every connection without queueing [default: measured in the capture for each
@@ -273,7 +275,7 @@ fn request(args: &Args) -> Result<Request, CliError> {
         rtt: args.rtt,
         congestion: args.congestion.clone(),
         local: args.link.clone(),
-        wish: Wish {
+        advice: AdviceOptions {
             target: args.target.into(),
             wan: args.wan.clone(),
             shaped: f64::from(args.shape) / 100.0,

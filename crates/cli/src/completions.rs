@@ -45,7 +45,7 @@ pub fn completions(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError
 }
 
 /// If a script asks for candidates, prints them. Returns true if it asked. `program` gives the definition of
-/// the whole command line, and `arguments` has the arguments without the name of the program.
+/// the whole command line, and `arguments` contains the arguments without the name of the program.
 pub fn answer(program: fn() -> Command, arguments: &[OsString]) -> bool {
     let words = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned());
     let here = std::env::current_dir().ok();

@@ -16,7 +16,7 @@ use crate::{show, terminal};
 /// Shows in a minute what Giveway does: a home uplink with four disciplines.
 ///
 /// It simulates a home whose uplink carries a backup, web pages and a call, prints a table and what it shows
-/// in sentences, and opens the report. The folder also has the scenario, to begin your own with.
+/// in sentences, and opens the report. The folder also contains the scenario, to begin your own with.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

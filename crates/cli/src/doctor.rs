@@ -1,7 +1,7 @@
 //! `giveway doctor`: what works on this machine, and what to type for the rest.
 //!
-//! Each part of Giveway has a list of things that it needs. They are the checks that the commands themselves
-//! do, so that the doctor says what they would say.
+//! Each part of Giveway lists the things that it needs. They are the checks that the commands themselves do,
+//! so that the doctor says what they would say.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};

@@ -31,8 +31,8 @@ use crate::stop;
 /// short form of the cells with other seeds. Then each parameter of the discipline changes by 20 %, and the
 /// card counts the verdicts that change.
 ///
-/// DIR/card.html is the card as a page, DIR/card.json has every number, and DIR/cells/ has the scenario of
-/// each cell, which `giveway run` reproduces to the bit.
+/// DIR/card.html is the card as a page, DIR/card.json has every number, and DIR/cells/ contains the scenario
+/// of each cell, which `giveway run` reproduces to the bit.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -47,13 +47,13 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,fq_codel,cake")]
     against: Vec<String>,
     /// Run with seeds 1 to N, at least two
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
     seeds: u32,
     /// Cells: names, groups (rfc7928, rrul, short-flows, l4s, varying, hostile, lockout), or beginnings with
     /// a star (rfc7928/burst-*) [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cells: Vec<String>,
-    /// List all cells, and run nothing
+    /// List all cells without running them
     #[arg(long)]
     list_cells: bool,
     /// Run the short form of the cells: seconds instead of a minute, with wider intervals
@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long)]
     no_sensitivity: bool,
     /// Run on a test bed: real hosts on this machine, with the TCP of Linux. Needs root. Disciplines may also
-    /// be those of the kernel ("kernel:fq_codel") and Giveway's BPF qdiscs ("bpf:efd"). Only the cells that a
+    /// come from the kernel ("kernel:fq_codel") and Giveway's BPF qdiscs ("bpf:efd"). Only the cells that a
     /// test bed can emulate run, at defaults, each for its length in real time
     #[arg(long, conflicts_with_all = ["jobs", "deployed"])]
     testbed: bool,
@@ -223,8 +223,8 @@ fn is_real(spec: &str) -> bool {
     ["kernel:", "bpf:"].iter().any(|prefix| spec.starts_with(prefix))
 }
 
-/// The disciplines of Linux that need no setting. Those of the family of shapers and classes need one, but
-/// for the default of an interface.
+/// The disciplines of Linux that need no setting. Disciplines of the family of shapers and classes need one,
+/// except for the default of an interface.
 fn deployed() -> Vec<String> {
     let entries = giveway_disciplines::ALL.iter();
     entries
@@ -264,7 +264,7 @@ fn write_whole_in(place: &Path, content: &[u8]) -> Result<(), CliError> {
     Ok(write_whole(place, content)?)
 }
 
-/// The name of a discipline as that of a folder.
+/// The name of a discipline as the name of a folder.
 fn file_name(spec: &str) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
     spec.chars().map(clean).collect()

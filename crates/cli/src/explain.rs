@@ -36,12 +36,12 @@ Examples:
 const UNITS: &str = include_str!("units.md");
 
 const TCP: &str = "\
-The behaviour of TCP: the keys of `[tcp]`, and of a `tcp` table beside the parameters of traffic. The defaults are those of
-the RFCs, or those of Linux where the RFCs leave a choice.";
+The behaviour of TCP: the keys of `[tcp]`, and of a `tcp` table next to the parameters of traffic. The defaults come from
+the RFCs, or from Linux where the RFCs leave a choice.";
 
 const QUIC: &str = "\
 The behaviour of QUIC: the keys of `[quic]`, and of a `quic` table beside the parameters of traffic. They concern `quic`
-traffic, and `web` with `transport = \"quic\"`. The defaults are those of RFC 9000 (transport) and RFC 9002 (loss detection
+traffic, and `web` with `transport = \"quic\"`. The defaults come from RFC 9000 (transport) and RFC 9002 (loss detection
 and congestion control). `ack_every` and `reordering` are requests of draft-ietf-quic-ack-frequency.";
 
 /// The explanation of a name.

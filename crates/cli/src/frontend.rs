@@ -64,8 +64,8 @@ impl Frontend for Terminal {
     }
 }
 
-/// The time left, from the mean speed so far. Runs are in a random order, so the mean of those that have
-/// ended is that of the others. The speed of the last seconds would not be.
+/// The time left, from the mean speed so far. Runs are in a random order, so the mean of the finished ones
+/// estimates the mean of the others. The speed of the last seconds would not be.
 fn left(bar: &ProgressState, out: &mut dyn std::fmt::Write) {
     let (done, all) = (bar.pos(), bar.len().unwrap_or_default());
     let left = match done {

@@ -48,7 +48,7 @@ pub struct Args {
     /// Memory of a module for each link
     #[arg(long, value_name = "SIZE", default_value = "16mb")]
     memory: Bytes,
-    /// List the public cells, and run nothing
+    /// List the public cells without running them
     #[arg(long)]
     list_cells: bool,
     /// Runs at a time [default: one for each processor]

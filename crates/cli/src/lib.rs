@@ -144,15 +144,15 @@ pub fn main() -> ExitCode {
     run_command(&provenance::arguments()).into()
 }
 
-/// Runs the command in `arguments`, which do not begin with the name of the program, as the only command of
+/// Runs the command in `arguments`, which do not start with the name of the program, as the only command of
 /// this process. `program` is the file that starts `giveway` in a child process. Returns the exit code. For a
-/// process whose own arguments are those of an interpreter.
+/// process whose own arguments belong to an interpreter.
 pub fn main_of(arguments: Vec<OsString>, program: PathBuf) -> u8 {
     provenance::begin(arguments.clone(), program);
     run_command(&arguments)
 }
 
-/// The output of the command in `arguments`, which do not begin with the name of the program. For commands
+/// The output of the command in `arguments`, which do not start with the name of the program. For commands
 /// that answer a question: `bound`, `check`, `list`, `explain`, `schema`, `replay-check`.
 ///
 /// # Errors

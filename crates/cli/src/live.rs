@@ -235,8 +235,7 @@ fn may_write_files(args: &Args) -> Result<(), BridgeError> {
     })
 }
 
-/// Sets the user of the threads, and the folders that they may open: those of outputs and that of the
-/// settings file.
+/// Sets the user of the threads, and the folders that they may open: for outputs, and for the settings file.
 fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
     let mut folders: Vec<Folder> = record.into_iter().collect();
     if let Some(file) = &args.settings {
@@ -302,7 +301,7 @@ fn messages() -> Messages {
     Arc::new(show::message)
 }
 
-/// A function that creates the parts of a direction from its name, first those of "forward".
+/// A function that creates the parts of a direction from its name, "forward" first.
 fn parts<'a>(
     args: &'a Args,
     config: &'a BridgeConfig,

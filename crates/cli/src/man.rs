@@ -70,7 +70,7 @@ fn pages(program: Command) -> io::Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
-/// Adds the page of a command, and those of its subcommands. `above` is the name of the page above it.
+/// Adds the pages of a command and its subcommands. `above` is the name of the page above it.
 fn collect(command: &Command, above: Option<&str>, pages: &mut Vec<(String, String)>) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let mut text = MARK.as_bytes().to_vec();
@@ -94,8 +94,8 @@ fn collect(command: &Command, above: Option<&str>, pages: &mut Vec<(String, Stri
     below.into_iter().try_for_each(|command| collect(command, Some(&name), pages))
 }
 
-/// The date of the pages: today, or that of the variable `SOURCE_DATE_EPOCH`, with which packagers build the
-/// same pages at any time.
+/// The date of the pages: today, or the value of the variable `SOURCE_DATE_EPOCH`, with which packagers build
+/// the same pages at any time.
 fn date() -> String {
     provenance::now().chars().take("2026-01-01".len()).collect()
 }

@@ -57,8 +57,8 @@ impl Block {
     }
 }
 
-/// Breaks a text into lines of at most `width` columns. The first line begins with `first`, the others with
-/// `next`.
+/// Breaks a text into lines of at most `width` columns. The first line starts with `first`, the others
+/// with `next`.
 pub fn wrap(text: &str, width: usize, first: &str, next: &str) -> String {
     let mut out = String::new();
     let mut line = first.to_owned();

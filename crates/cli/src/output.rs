@@ -1,6 +1,6 @@
 //! The standard output of a command, on which a terminal obeys this program only.
 //!
-//! A command writes text from files, packets and other programs, and styles of its own. Both arrive here as
+//! A command writes text from files, packets and other programs, and its own styles. Both arrive here as
 //! bytes. The escape sequences of this program are between two marks, which no text from outside can have,
 //! since they are drawn when the program starts. They pass; everything else is made [`harmless`].
 

@@ -5,15 +5,15 @@ use schemars::Schema;
 
 use crate::markdown::wrap;
 
-/// Largest length of a description of values that is beside the name. A longer one is below the name.
-const MOST_BESIDE: usize = 40;
+/// Largest length of a description of values that stands next to the name. A longer one is below the name.
+const MAX_BESIDE: usize = 40;
 
 /// Renders the parameters of a schema; empty if it has none.
 pub fn render(schema: &Schema, width: usize) -> String {
     let parameters = parameters(&schema.clone().to_value());
     let widest = |text: &dyn Fn(&Parameter) -> usize| parameters.iter().map(text).max().unwrap_or(0);
     let name_width = widest(&|parameter| parameter.name.len());
-    let long = |takes: &str| takes.chars().count() > MOST_BESIDE;
+    let long = |takes: &str| takes.chars().count() > MAX_BESIDE;
     let beside = |takes: &str| if long(takes) { "a choice".to_owned() } else { takes.to_owned() };
     let takes_width = widest(&|parameter| beside(&plain(&parameter.takes)).chars().count());
     let indent = " ".repeat(name_width + 4);

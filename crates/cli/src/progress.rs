@@ -29,7 +29,7 @@ struct SoFar {
 }
 
 impl<C: Fn() -> Duration, P: Fn(&str)> Lines<C, P> {
-    /// Progress of `steps` that begins now.
+    /// Progress of `steps` that starts now.
     pub fn new(name: &str, steps: u64, unit: Unit, clock: C, print: P) -> Lines<C, P> {
         let began = clock();
         let so_far = Mutex::new(SoFar { done: 0, last: began });

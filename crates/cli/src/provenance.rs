@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// The arguments and the program of a process whose own are those of an interpreter.
+/// The arguments and the program of a process whose own belong to an interpreter.
 static BEGUN: OnceLock<(Vec<OsString>, PathBuf)> = OnceLock::new();
 
-/// Sets the arguments of `giveway`, without its name, and the program that is `giveway`, in place of those of
-/// this process.
+/// Sets the arguments of `giveway`, without its name, and the program that is `giveway`, in place of this
+/// process's own.
 pub fn begin(arguments: Vec<OsString>, program: PathBuf) {
     // A process runs one command, so a second call changes nothing.
     let _ = BEGUN.set((arguments, program));

@@ -21,7 +21,7 @@ pub struct Args {
     /// Query
     #[arg(value_name = "SQL")]
     sql: String,
-    /// Write a CSV or Parquet file, by its ending, and print nothing
+    /// Write a CSV or Parquet file, by its ending, instead of printing
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print CSV instead of a table

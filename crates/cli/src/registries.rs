@@ -131,7 +131,7 @@ impl Thing {
     }
 }
 
-/// All registries, those of the network first.
+/// All registries, with the registries of the network first.
 pub fn all() -> Vec<Registry> {
     vec![
         Registry {

@@ -11,9 +11,9 @@ use crate::{Outcome, show};
 
 /// Replays operation traces, and checks that disciplines decide as recorded.
 ///
-/// A trace has every call of a discipline and its results, as `giveway run --trace-port` and `giveway live
-/// --trace` write it. Each discipline is built again from its spec and called again. Departures, drops and
-/// marks must be equal, packet by packet; the first difference is printed.
+/// A trace contains every call of a discipline and its results, as `giveway run --trace-port` and `giveway
+/// live --trace` write it. Each discipline is built again from its spec and called again. Departures, drops
+/// and marks must be equal, packet by packet; the first difference is printed.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

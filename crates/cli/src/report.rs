@@ -57,10 +57,7 @@ pub fn report(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let frontend = Terminal { quiet: false };
     if let Some(sweep) = dirs.iter().find(|dir| Manifest::is_in(dir)) {
         if dirs.len() > 1 {
-            return Err(CliError::Usage(format!(
-                "{} is a sweep, which has a report of its own",
-                sweep.display()
-            )));
+            return Err(CliError::Usage(format!("{} is a sweep, which has its own report", sweep.display())));
         }
         write_page(&of_sweep(sweep, &args.metric)?, &place, args.force, &frontend)?;
         writeln!(out, "{}", place.display())?;

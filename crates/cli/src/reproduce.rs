@@ -212,7 +212,7 @@ fn print(
     if quick {
         writeln!(
             out,
-            "A first look: shorter runs and {} seeds. Without --quick, the runs are those of the paper.",
+            "A first look: shorter runs and {} seeds. Without --quick, the runs are as in the paper.",
             study.seeds()
         )?;
     }

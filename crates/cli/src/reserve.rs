@@ -1,7 +1,7 @@
 //! `giveway reserve`: reserves a rate for a flow at the routers on its path, refreshes the reservation, and
 //! ends it.
 //!
-//! The messages are those of the TRR paper (Chen and Chen, section 3.1), in the format of
+//! The messages follow the TRR paper (Chen and Chen, section 3.1), in the format of
 //! [`giveway_reserve::message`]. A request without a start time starts in 1970, and a request without an end
 //! never ends. So clocks need not agree.
 

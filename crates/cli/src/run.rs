@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N [default: the seeds of the scenario]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
     seeds: Option<u32>,
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
@@ -172,7 +172,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(outcome)
 }
 
-/// The folder of a scenario's results, if `--out` is given. Each of several scenarios has its own subfolder.
+/// The folder of a scenario's results, if `--out` is given. Each of several scenarios gets its own subfolder.
 fn folder_of(args: &Args, name: &str) -> Option<PathBuf> {
     args.out.as_ref().map(|dir| if args.files.len() > 1 { dir.join(name) } else { dir.clone() })
 }

@@ -24,7 +24,7 @@ use crate::{show, stop};
 /// same arrivals. Choose an interval whose upper end both arbiters sustain, or nearly: at higher loads, times
 /// depend on the length of the run.
 ///
-/// Ports, traffic, slots and seeds are those of the scenario. Its load is ignored.
+/// Ports, traffic, slots and seeds come from the scenario. Its load is ignored.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("question").args(["capacity", "crossover"]).required(true)))]
@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "LOAD", default_value_t = 0.002, value_parser = width)]
     width: f64,
     /// Run with seeds 1 to N [default: the seeds of the scenario]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
     seeds: Option<u32>,
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
@@ -85,8 +85,8 @@ fn between(text: &str) -> Result<(f64, f64), String> {
 
 fn width(text: &str) -> Result<f64, String> {
     /// Smallest width. The random variation of every run is larger than a narrower interval.
-    const LEAST: f64 = 1e-6;
-    let width = text.parse().ok().filter(|width| (LEAST..1.0).contains(width));
+    const MIN: f64 = 1e-6;
+    let width = text.parse().ok().filter(|width| (MIN..1.0).contains(width));
     width.ok_or_else(|| "write a number from 0.000001 to 1, such as 0.002".to_owned())
 }
 

@@ -56,7 +56,7 @@ enum Importance {
     Information = 6,
 }
 
-/// Shows a message in a line that begins with the name of the program.
+/// Shows a message in a line that starts with the name of the program.
 pub fn message(text: &str) {
     line(Importance::Information, text);
 }

@@ -26,9 +26,8 @@ use crate::{provenance, show, stop};
 /// discipline, the seed, and all metrics. It can be read while the sweep runs. `giveway report DIR` draws it,
 /// and DuckDB, polars and pandas read `DIR/trials/*.parquet`.
 ///
-/// A trial is known by a hash of everything that its result depends on. So a killed sweep goes on where it
-/// stopped, a sweep with more values or seeds runs only what is new, and --reuse takes trials from other
-/// sweeps.
+/// Each trial is identified by a hash of everything that its result depends on. So a killed sweep resumes, a
+/// sweep with more values or seeds runs only what is new, and --reuse takes trials from other sweeps.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -40,16 +39,16 @@ pub struct Args {
     /// every compared discipline that has it. May be repeated
     #[arg(long, value_name = "KEY=VALUES")]
     over: Vec<String>,
-    /// Points: grid has every combination; random:N, lhs:N (Latin hypercube) and sobol:N draw N points, for
-    /// which lin(LOW,HIGH) and log(LOW,HIGH) need no number; saltelli:N has the N(keys + 2) points of Sobol
+    /// Points: grid takes every combination; random:N, lhs:N (Latin hypercube) and sobol:N draw N points, for
+    /// which lin(LOW,HIGH) and log(LOW,HIGH) need no number; saltelli:N takes the N(keys + 2) points of Sobol
     /// indices [default: grid]
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
     /// Run with seeds 1 to N [default: the seeds of the scenario; 100 with --until]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MOST_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
     seeds: Option<u32>,
     /// End the seeds of a point once the 95 % confidence interval of a metric is narrow enough for every
-    /// discipline, as in "fct_p99 within 5 %". --seeds is the most
+    /// discipline, as in "fct_p99 within 5 %". At most --seeds are run
     #[arg(long, value_name = "PRECISION")]
     until: Option<String>,
     /// Metric of the sentences at the end, a name in the output of `giveway run --json` [default: the first
@@ -62,8 +61,8 @@ pub struct Args {
     /// Take trials that the sweep in this folder has; may be repeated
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
-    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part has a folder
-    /// of its own, shard-I-of-N in that of --out
+    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part gets its own
+    /// folder, shard-I-of-N in the folder of --out
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,
     /// Trials at a time [default: one for each processor]
@@ -74,7 +73,7 @@ pub struct Args {
     /// Print one JSON object instead of sentences
     #[arg(long)]
     json: bool,
-    /// Print the points and the number of trials, and run nothing
+    /// Print the points and the number of trials without running them
     #[arg(long)]
     dry_run: bool,
     /// Print no progress and no warnings
@@ -100,12 +99,12 @@ fn shard(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
     match numbers {
         Some((index @ 1.., of @ 1..=100_000)) if index <= of => Ok(Shard { index: index - 1, of }),
-        _ => Err("write the number of the part and that of all parts, such as 1/8".to_owned()),
+        _ => Err("write the number of the part and the number of parts, such as 1/8".to_owned()),
     }
 }
 
-/// The most seeds of a sweep that ends with a precision.
-const MOST_SEEDS: u32 = 100;
+/// Maximum number of seeds of a sweep that ends with a precision.
+const MAX_SEEDS: u32 = 100;
 
 /// Runs `giveway sweep`.
 pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
@@ -173,7 +172,7 @@ fn request(args: &Args) -> Result<Request, CliError> {
     let until = args.until.clone().or(until);
     let until = until.map(|text| text.parse::<Precision>()).transpose().map_err(SweepError::from)?;
     if until.is_some() && args.seeds.is_none() && !args.short {
-        scenario = scenario.with_seeds(MOST_SEEDS);
+        scenario = scenario.with_seeds(MAX_SEEDS);
     }
     Ok(Request { scenario, axes, design, until })
 }
@@ -210,16 +209,16 @@ fn count(number: u64, what: &str) -> String {
 
 /// Prints the values of every point.
 fn points(plan: &Plan, out: &mut dyn Write) -> Result<Outcome, CliError> {
-    const MOST: u64 = 1000;
+    const MAX: u64 = 1000;
     let axes = &plan.request().axes;
     let keys: Vec<&str> = axes.iter().map(|axis| axis.key.as_str()).collect();
     writeln!(out, "point\t{}", keys.join("\t"))?;
-    for number in 0..plan.points().min(MOST) {
+    for number in 0..plan.points().min(MAX) {
         let values = plan.request().design.point(number, axes).into_iter().map(|value| value.text);
         writeln!(out, "{number}\t{}", values.collect::<Vec<_>>().join("\t"))?;
     }
-    if plan.points() > MOST {
-        writeln!(out, "and {} more", plan.points() - MOST)?;
+    if plan.points() > MAX {
+        writeln!(out, "and {} more", plan.points() - MAX)?;
     }
     Ok(Outcome::Done)
 }

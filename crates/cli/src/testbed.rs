@@ -33,13 +33,13 @@ pub struct Args {
     #[arg(value_name = "FILE", required_unless_present = "measure_timing")]
     file: Option<PathBuf>,
     /// Run no scenario, but measure how late threads of this machine wake up: after a timer, and after the
-    /// arrival of a packet. Print a table for an idle machine and beside one busy core, and write the
+    /// arrival of a packet. Print a table for an idle machine and for one with a busy core, and write the
     /// distributions of the idle machine to this file (CSV: what, share, delay). Needs no root, but real-time
     /// priority does
     #[arg(long, help_heading = TIMING, value_name = "CSV",
           conflicts_with_all = ["file", "against_simulation", "out", "seeds", "objects", "pcap", "trace", "set", "json", "short"])]
     measure_timing: Option<PathBuf>,
-    /// Write the distributions beside one busy core instead
+    /// Write the distributions with one busy core instead
     #[arg(long, help_heading = TIMING, requires = "measure_timing")]
     busy: bool,
     /// Wake-ups of each thread; a thousand take a second
@@ -257,7 +257,7 @@ fn ms(span: Span) -> String {
     format!("{:.2} ms", span.as_s() * 1e3)
 }
 
-/// The remarks on a run: whether it can be trusted, and those of its sources and its router.
+/// The remarks on a run: whether it can be trusted, and the remarks of its sources and its router.
 fn marks_of(ran: &Ran, trial: &Trial) -> Vec<String> {
     let Trial { name, seed, .. } = trial;
     let remarks = ran.remarks.iter().map(|remark| format!("{name}, seed {seed}: {remark}"));
@@ -346,7 +346,7 @@ fn reality(
     Ok((done, missing))
 }
 
-/// The files of the comparison with the simulation, beside the folders of both runs.
+/// The files of the comparison with the simulation, next to the folders of both runs.
 const AGAINST: [(&str, Kind); 2] = [("against.md", Kind::AgainstText), ("against.json", Kind::AgainstJson)];
 
 /// Checks that both files of the comparison with the simulation may be written in `dir`.
@@ -354,7 +354,7 @@ fn may_keep(dir: &Path, force: bool) -> Result<(), RunnerError> {
     AGAINST.iter().try_for_each(|(file, kind)| may_write(&dir.join(file), *kind, force))
 }
 
-/// Writes the comparison with the simulation beside the folders of both runs.
+/// Writes the comparison with the simulation next to the folders of both runs.
 fn keep(dir: &Path, scenario: &Scenario, name: &str, lines: &[against::Line]) -> Outcome {
     let title = if scenario.title.is_empty() { name } else { &scenario.title };
     let about = format!("{title}: {} s, {} seeds.", scenario.duration.as_s(), scenario.seeds.len());

@@ -116,7 +116,7 @@ fn lints_are_warnings() {
 }
 
 /// The plot is below the table. It is the same from a folder that already has the trials. Widths and colours
-/// are those of the table: it is plain text.
+/// match the table: it is plain text.
 #[test]
 fn delays_over_time_are_plotted() {
     let folder = folder(
@@ -168,7 +168,7 @@ fn mistakes_in_flags_are_shown_with_the_flag() {
     "#);
 }
 
-/// The column is that of the file, not that of the excerpt.
+/// The column counts in the file, not in the excerpt.
 #[test]
 fn a_clipped_line_is_shown_with_its_position() {
     let others: String = (100..130).map(|packets| format!("\"fifo limit {packets}p\", ")).collect();
@@ -422,7 +422,7 @@ fn commands_are_listed_by_task() {
     assert!(help[at[5]..at[6]].contains("\n  list  "), "{help}");
 }
 
-/// Long examples are lines of their own at any width of the terminal, so that they can be copied.
+/// Long examples stand on separate lines at any width of the terminal, so that they can be copied.
 #[test]
 fn examples_in_the_help_are_not_broken() {
     let folder = folder(SCENARIO);
@@ -582,7 +582,8 @@ fn a_card_has_the_own_best_and_the_sensitivity() {
     assert!(code == 2 && err.contains("--tune"), "{err}");
 }
 
-/// Several disciplines share the runs of their baselines, and each card is that of the discipline alone.
+/// Several disciplines share the runs of their baselines, and each card equals the card of the
+/// discipline alone.
 #[test]
 fn several_cards_are_those_of_each_discipline_alone() {
     let folder = tempfile::tempdir().unwrap();

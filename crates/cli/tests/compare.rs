@@ -219,7 +219,7 @@ fn files_that_are_not_captures_are_refused_with_the_reason() {
             "old.snoop is a Sun snoop file: convert it with `editcap -F pcapng old.snoop out.pcapng`",
         ),
         ("cut", whole[..10].to_vec(), "the file ends within"),
-        ("strange", pcap(147), "was captured on link type 147; known are Ethernet (1)"),
+        ("strange", pcap(147), "uses link type 147, which is not supported; supported: Ethernet (1)"),
         ("silent", pcap(1), "has no packets"),
         ("arp", arp, "has no IP packets, only 1 other"),
     ];

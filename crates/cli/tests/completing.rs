@@ -143,7 +143,7 @@ fn fish_completes() {
     assert!(out.lines().next().unwrap().contains("CoDel"), "candidates are described: {out}");
 }
 
-/// The script is loaded by zsh, and its function is registered. It asks like that of fish.
+/// The script is loaded by zsh, and its function is registered. It asks like the function of fish.
 #[test]
 fn zsh_loads_the_script() {
     let program = "autoload -Uz compinit; compinit -D -u; source <(giveway completions zsh); print -r -- ${_comps[giveway]}";

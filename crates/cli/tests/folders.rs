@@ -340,7 +340,8 @@ fn damage(parts: usize) {
     assert!(refused > 16 * parts, "{refused}");
 }
 
-/// A sweep has a manifest, trials and a scenario, too, and `run` of the same scenario would replace them.
+/// A sweep contains a manifest, trials and a scenario, too, and `run` of the same scenario would
+/// replace them.
 #[test]
 fn a_run_does_not_take_the_folder_of_a_sweep() {
     let folder = folder();

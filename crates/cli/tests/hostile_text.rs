@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Resets the terminal, rings its bell, clears the screen with a sequence of one byte (C1), reverses the
-/// text, and returns to the begin of the line.
+/// text, and returns to the start of the line.
 const HOSTILE: &str = "\u{1b}c\u{7}\u{9b}2J\u{202e}\u{2066}\r";
 
 /// A scenario whose texts are hostile, in the notation of TOML.

@@ -232,7 +232,7 @@ fn metrics_are_served() {
     assert_eq!(live.end().0, Some(0));
 }
 
-/// SIGHUP applies the settings that the file has now. A mistake changes nothing.
+/// SIGHUP applies the settings that the file has now. A mistake has no effect.
 #[test]
 fn the_settings_are_read_again() {
     let Some(bed) = Bed::build("g") else { return };

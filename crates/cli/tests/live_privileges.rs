@@ -563,7 +563,7 @@ fn a_purge_removes_the_files_of_the_service() {
     assert!(path("etc/giveway/wan.toml").exists());
 }
 
-/// The service has a user of its own, who cannot read a key that only root may read. systemd passes it on.
+/// The service has its own user, who cannot read a key that only root may read. systemd passes it on.
 #[test]
 fn the_service_gets_the_key_that_only_root_may_read() {
     assert_eq!(unit("DynamicUser"), "yes");

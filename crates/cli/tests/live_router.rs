@@ -50,7 +50,8 @@ impl Router {
         }
     }
 
-    /// The numbers of datagrams that have left on the link, `enough` of them or those of a while.
+    /// The numbers of datagrams that have left on the link, `enough` of them, or as many as leave within
+    /// a while.
     fn sent(&mut self, enough: usize, within: Duration) -> Vec<u32> {
         let frames = self.link.receive(enough, within);
         let own = frames.iter().filter(|frame| frame[..6] == HOST && frame[12..14] == [8, 0]);
@@ -238,7 +239,7 @@ fn of_systemd(file: &str, name: &str) -> String {
     value.unwrap_or_else(|| panic!("{file} sets {name}")).to_owned()
 }
 
-/// A router's interface needs the capabilities of the unit and those of its drop-in, and no others.
+/// A router's interface needs the capabilities of the unit and its drop-in, and no others.
 #[test]
 fn the_capabilities_of_the_service_and_its_drop_in_suffice() {
     let Some(bed) = Bed::build("r") else { return };

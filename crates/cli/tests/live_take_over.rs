@@ -364,7 +364,7 @@ enum Fault {
 /// and in the end one process forwards and has the control socket.
 ///
 /// `GIVEWAY_SCHEDULES=1000` tries that many schedules, in about two hours, and `GIVEWAY_SCHEDULES=250..500`
-/// those of these seeds: several ranges can be tried at the same time.
+/// the schedules of these seeds: several ranges can be tried at the same time.
 #[test]
 fn random_schedules_lose_and_repeat_no_frame() {
     const FAULTS: [Fault; 7] = [

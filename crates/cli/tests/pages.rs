@@ -3,7 +3,7 @@
 //! A block of commands (`sh`) that is followed by a block of output (`text`) is run, if it has only commands
 //! that simulate for a short time. A page may leave out lines and columns: each line of its output must have
 //! its words, in their order, in one line that the program prints. Bars and rules are not compared, since
-//! their length is that of the terminal.
+//! their length depends on the terminal.
 
 use std::process::Command;
 
@@ -34,7 +34,7 @@ fn examples(page: &str) -> Vec<(String, String)> {
     pairs.filter(|pair| quick(&pair[0].1)).map(|pair| (pair[0].1.clone(), pair[1].1.clone())).collect()
 }
 
-/// The output of commands in a folder that has the scenarios.
+/// The output of commands in a folder with the scenarios.
 fn output(commands: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("scenarios"), folder.path().join("scenarios")).unwrap();
@@ -48,7 +48,7 @@ fn output(commands: &str) -> String {
     String::from_utf8(output.stdout).expect("it writes text")
 }
 
-/// True if the words are among those of the line, in the same order.
+/// True if the line contains the words in the same order.
 fn is_within(words: &str, line: &str) -> bool {
     let is_bar = |word: &str| word.chars().all(|c| c == '─' || ('▁'..='█').contains(&c));
     let mut of_line = line.split_whitespace();

@@ -62,7 +62,7 @@ fn giveway(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(stdout).expect("it writes text")
 }
 
-/// Names of the browser: that of Debian first.
+/// Names of the browser, Debian's first.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// The installed browser. If there is none, prints a message, or fails if `CI` is set.

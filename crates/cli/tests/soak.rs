@@ -409,7 +409,7 @@ fn false_length(number: u64, flow: u64) -> Vec<u8> {
 }
 
 /// Changes settings while a stream and frames with false lengths pass, with slow clients and malformed
-/// commands. Returns the number of changes, and that of frames with false lengths.
+/// commands. Returns the number of changes, and the number of frames with false lengths.
 fn changes(bed: &Bed, bridge: &Bridge, round: u64) -> (u64, u64) {
     let stop = Arc::new(AtomicBool::new(false));
     let sender = honest(bed, "a0", HONEST, &stop);

@@ -8,12 +8,12 @@
 //!
 //! `GIVEWAY_PAPER_SECONDS` is the measurement interval of each trial (3 s by default), and
 //! `GIVEWAY_PAPER_WARMUP` the time before it (4 s; the buffer is full after 3.3 s). With 50 and 10 the times
-//! are those of `papers/trr/delay.toml`. With 10,007 slots the interval should be some tens of seconds: a
-//! flow that the pointer has passed waits for a revolution, about 10 s. During this time most of its packets
-//! are pushed out, and afterwards it keeps up for a while.
+//! match `papers/trr/delay.toml`. With 10,007 slots the interval should be some tens of seconds: a flow that
+//! the pointer has passed waits for a revolution, about 10 s. During this time most of its packets are pushed
+//! out, and afterwards it keeps up for a while.
 //!
 //! # Setting
-//! The setting is that of `papers/trr`: packets of 800 bytes, a buffer of 4,000 packets, a probe that has
+//! The setting comes from `papers/trr`: packets of 800 bytes, a buffer of 4,000 packets, a probe that has
 //! reserved 1 of 10 Mbit/s and never sends faster, and greedy flows that have reserved the rest and send at
 //! twice that rate. There are differences:
 //! - The link counts the Ethernet header, so a packet has 814 bytes, also in rates.

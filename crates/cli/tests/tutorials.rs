@@ -1,6 +1,6 @@
 //! Every command `giveway` of the book and of the README is run, in the order of its chapter.
 //!
-//! A command is a line of a block `sh` or `console`. Each chapter has a folder of its own, which has the
+//! A command is a line of a block `sh` or `console`. Each chapter has its own folder, which contains the
 //! scenarios, the examples and the papers of the repository. [`tables`] shortens commands, and names those
 //! that cannot be run here. If the comment of a command that is not shortened has a fingerprint, the command
 //! must print it.
@@ -16,13 +16,13 @@ use std::sync::Mutex;
 use super::chapters::{blocks, names, root, text};
 use tables::{FILES, NOT_RUN, SHORTER};
 
-/// Chapters whose commands are checked elsewhere: `cargo xtask pictures --check` runs those of the gallery,
-/// and the page of the command line is the text of `--help`.
+/// Chapters whose commands are checked elsewhere: `cargo xtask pictures --check` runs the commands of the
+/// gallery, and the page of the command line is the text of `--help`.
 const LEFT_OUT: [&str; 2] = ["docs/book/gallery.md", "docs/book/reference/command-line.md"];
 /// The beginning of the book writes commands for a clone.
 const IN_A_CLONE: &str = "cargo run --release -- ";
 
-/// The commands of a page: those of a `giveway`.
+/// The commands of a page that run `giveway`.
 fn commands(page: &str) -> Vec<String> {
     let mut commands = Vec::new();
     for (language, block) in blocks(page) {

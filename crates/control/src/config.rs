@@ -43,7 +43,7 @@ pub struct BridgeConfig {
 /// Rate of a link without a limit: 1 Tbit/s.
 pub const UNLIMITED: Rate = Rate::gbit(1000);
 
-/// Names of all settings, as flags have them. Those of the reverse direction end with `-reverse`.
+/// Names of all settings, as flags have them. Names for the reverse direction end with `-reverse`.
 pub const NAMES: [&str; 22] = [
     "rate",
     "rate-reverse",
@@ -72,7 +72,7 @@ pub const NAMES: [&str; 22] = [
 /// Limits of the interfaces.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkLimits {
-    /// True if frames begin with an Ethernet header.
+    /// True if frames start with an Ethernet header.
     pub ethernet: bool,
     /// Length of the longest frame, link header and tag included, in bytes.
     pub longest: usize,
@@ -113,7 +113,7 @@ impl BridgeConfig {
     /// refused without a folder.
     ///
     /// # Errors
-    /// If the name is unknown or the value is invalid; the error names a correction. Nothing is changed then.
+    /// If the name is unknown or the value is invalid; the error names a correction. No change is made then.
     pub fn set(&mut self, name: &str, value: &str, folder: Option<&Path>) -> Result<(), ControlError> {
         let name = canonical(name);
         if !is_setting(&name) {
@@ -207,8 +207,8 @@ impl BridgeConfig {
             // Ethernet header and a VLAN tag have 18 bytes.
             let packet = limits.longest.saturating_sub(18);
             if let Some(size) = config.fragment.filter(|size| packet > size.longest()) {
-                let least = packet.div_ceil(fragment::MOST) + fragment::HEADER;
-                let (bytes, most) = (size.bytes(), fragment::MOST);
+                let least = packet.div_ceil(fragment::MAX) + fragment::HEADER;
+                let (bytes, most) = (size.bytes(), fragment::MAX);
                 let message = format!(
                     "an MTU of {packet} bytes needs more than {most} fragments of {bytes} bytes, which is the limit; write {least} at \
                      least"
@@ -219,7 +219,7 @@ impl BridgeConfig {
         Ok(())
     }
 
-    /// The settings that differ from those of `from`: names and values of `self`, in the order of [`NAMES`].
+    /// The settings that differ from `from`: names and values of `self`, in the order of [`NAMES`].
     pub fn differs(&self, from: &BridgeConfig) -> Vec<(&'static str, String)> {
         NAMES
             .iter()

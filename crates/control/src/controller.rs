@@ -116,7 +116,7 @@ impl Controller {
     /// Applies the settings that differ, and returns a message with them.
     ///
     /// # Errors
-    /// If the interfaces do not support a setting. Nothing is changed then.
+    /// If the interfaces do not support a setting. No change is made then.
     pub fn apply(&self, new: BridgeConfig) -> Result<String, ControlError> {
         self.change(|_| Ok(new))
     }

@@ -18,7 +18,7 @@ pub enum ControlError {
         #[source]
         cause: Cause,
     },
-    /// A name is not that of a setting.
+    /// A name does not belong to a setting.
     #[error("unknown setting \"{name}\"; {help}")]
     UnknownSetting {
         /// The name as it was written.

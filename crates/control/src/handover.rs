@@ -67,7 +67,7 @@ impl HandOver {
     /// Carries out a request of a client.
     ///
     /// # Errors
-    /// If the request does not fit the state. Nothing is changed then.
+    /// If the request does not fit the state. No change is made then.
     pub fn request(
         &self,
         client: Client,

@@ -2,7 +2,7 @@
 //! undoes them.
 //!
 //! The files are in `/run`, which a restart of the machine empties, as it undoes the changes. The name of a
-//! file has the number of the network namespace and that of the interface.
+//! file has the numbers of the network namespace and of the interface.
 
 use std::fs;
 use std::io::{self, Write};

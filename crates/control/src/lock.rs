@@ -28,7 +28,7 @@ use crate::error::ControlError;
 #[derive(Debug, Default)]
 pub struct InterfaceLocks(Vec<UnixListener>);
 
-/// The process that has the lock of an interface.
+/// The process with the lock of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
     /// Its process id; `None` if this PID namespace does not contain it.
@@ -52,11 +52,10 @@ pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
     Ok(locks)
 }
 
-/// Takes the lock of each of these interfaces, for a process that has their other locks: those of
-/// [`take_next`].
+/// Takes the lock of each of these interfaces, for a process that has their other locks, from [`take_next`].
 ///
 /// # Errors
-/// Those of [`take`].
+/// The same as [`take`].
 pub fn take_over(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
     take_for(interfaces, Purpose::Forward)
 }
@@ -66,7 +65,7 @@ pub fn take_over(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
 /// wait.
 ///
 /// # Errors
-/// Those of [`take`].
+/// The same as [`take`].
 pub fn take_next(
     interfaces: &[&str],
     mut waits: impl FnMut(&ControlError) -> bool,
@@ -150,7 +149,7 @@ fn address(interface: u32, purpose: Purpose) -> Vec<u8> {
     format!("giveway-live-{interface}{suffix}").into_bytes()
 }
 
-/// The process that has the lock of an interface; `None` if the lock is free.
+/// The process with the lock of an interface; `None` if the lock is free.
 pub fn holder_of(interface: &str) -> Option<Holder> {
     let address = address(nix::net::if_::if_nametoindex(interface).ok()?, Purpose::Forward);
     Some(holder(&address)).filter(|holder| holder.user.is_some())

@@ -47,7 +47,7 @@ pub trait ControlApi: Send + Sync + 'static {
     /// Changes a setting, and returns a message with the change.
     ///
     /// # Errors
-    /// If the setting or its value is not valid. Nothing is changed then.
+    /// If the setting or its value is not valid. No change is made then.
     fn set(&self, name: &str, value: &str) -> Result<String, ControlError>;
     /// Carries out a request of a process that takes the bridge over.
     ///
@@ -101,7 +101,7 @@ impl Command {
     /// Carries out the command of a client, and returns the text of the answer.
     ///
     /// # Errors
-    /// The error of the bridge. Nothing is changed then.
+    /// The error of the bridge. No change is made then.
     pub fn apply(&self, client: Client, api: &impl ControlApi) -> Result<String, ControlError> {
         match self {
             Command::Show => Ok(json::render(&api.snapshots()?).to_string()),

@@ -46,10 +46,10 @@ pub fn split(filed: &[Setting]) -> (Vec<Setting>, Vec<Setting>) {
     filed.iter().cloned().partition(|(name, _)| config::is_setting(name))
 }
 
-/// Applies the settings of a file and then those of flags to the defaults. A discipline that is set for the
+/// Applies the settings of a file, and then the flags, to the defaults. A discipline that is set for the
 /// forward direction only applies to both. `file` is the name of the file, for errors; traces that it names
-/// are relative to its folder, those of flags to the current one. `known` is the configuration that these
-/// settings replace: a trace that it has is not read again.
+/// are relative to its folder, and traces in flags to the current one. `known` is the configuration that
+/// these settings replace: a trace that it has is not read again.
 ///
 /// # Errors
 /// The first invalid setting, with the file or the flag.

@@ -26,7 +26,7 @@ thread_local! {
     // Constants without a destructor: access does not allocate, and they exist until the thread has ended.
     static CALLS: Cell<u64> = const { Cell::new(0) };
     static HELD: Cell<i64> = const { Cell::new(0) };
-    static MOST: Cell<i64> = const { Cell::new(0) };
+    static MAX: Cell<i64> = const { Cell::new(0) };
 }
 
 /// Number of allocations and reallocations of this thread.
@@ -43,10 +43,10 @@ pub fn held() -> i64 {
 /// result. Calls may be nested.
 pub fn most<T>(what: impl FnOnce() -> T) -> (i64, T) {
     let before = held();
-    let outer = MOST.replace(before);
+    let outer = MAX.replace(before);
     let result = what();
-    let most = MOST.get();
-    MOST.set(most.max(outer));
+    let most = MAX.get();
+    MAX.set(most.max(outer));
     (most - before, result)
 }
 
@@ -58,7 +58,7 @@ fn count_in(bytes: usize) {
     CALLS.set(CALLS.get() + 1);
     let held = HELD.get() + bytes as i64;
     HELD.set(held);
-    MOST.set(MOST.get().max(held));
+    MAX.set(MAX.get().max(held));
 }
 
 fn count_out(bytes: usize) {

@@ -11,9 +11,9 @@
 //!   pool has pages of 4,096 bytes with as many buffers as fit, as in the kernel of 1999. The rest of a page
 //!   is not used, so the same number of bytes takes more memory.
 //!
-//! In the paper the time of FIFO is constant, and that of TRR has its minimum at 800 bytes. This claim
-//! depends on its kernel's memory, so it is measured here, not asserted. `copied` is the second row without a
-//! discipline.
+//! In the paper the time of FIFO is constant, and the time of TRR has its minimum at 800 bytes. This claim
+//! depends on its kernel's memory, so it is measured here, not asserted. `copied` is the second row without
+//! a discipline.
 //!
 //! `cargo bench -p giveway-disciplines --bench mtu`
 

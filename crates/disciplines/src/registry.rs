@@ -45,7 +45,7 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
     /// Service that a class is guaranteed, if [`giveway_qdisc::Guarantee::Classes`] is the guarantee.
     ///
     /// # Errors
-    /// The reason why it is guaranteed nothing, in a sentence.
+    /// The reason why it has no guarantee, in a sentence.
     fn class_service(&self, _class: u32, _context: &LinkContext) -> Result<ClassService, String> {
         Err("it has no classes".to_owned())
     }
@@ -207,7 +207,7 @@ macro_rules! registry {
             }
 
             /// Builds the discipline for packets with any payload. It is compiled once, for numbers
-            /// ([`Spec::build_numbered`]), and the payloads wait beside it.
+            /// ([`Spec::build_numbered`]), and the payloads wait next to it.
             ///
             /// # Errors
             /// The parameter that is not valid on that link.
@@ -309,7 +309,7 @@ macro_rules! registry {
             /// Service that a class is guaranteed.
             ///
             /// # Errors
-            /// The reason why it is guaranteed nothing, in a sentence.
+            /// The reason why it has no guarantee, in a sentence.
             pub fn class_service(
                 &self,
                 class: u32,

@@ -1,5 +1,5 @@
 //! Reading and writing a discipline with its parameters, as `tc` would: `fq_codel limit 10240p target 5ms
-//! ecn`, or `tbf rate 1mbit child (fq_codel limit 100p)`. The grammar is that of [`giveway_spec`].
+//! ecn`, or `tbf rate 1mbit child (fq_codel limit 100p)`. [`giveway_spec`] defines the grammar.
 
 use giveway_spec::{About, Catalogue};
 

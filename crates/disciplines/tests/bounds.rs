@@ -1,10 +1,10 @@
 //! Search for violations of reservations: no packet departs later than the bound of its scheduler, for any
 //! traffic of other flows. The search also finds violations of bounds that are known to be false.
 //!
-//! The test is that of latency-rate servers for packets: with F_k = max(a_k, F_(k-1)) + L_k/ρ, the finish at
-//! the flow's own rate, packet k departs by F_k + Θ - L/ρ. A byte takes a microsecond on the link, and rates
-//! are in percent of the link, so F times the percentage is a whole number of picoseconds and measurements
-//! are exact. The tolerance is a picosecond, for stamps, which are rounded to 2⁻²⁰ ps.
+//! The test applies the definition of latency-rate servers to packets: with F_k = max(a_k, F_(k-1)) + L_k/ρ,
+//! the finish at the flow's own rate, packet k departs by F_k + Θ - L/ρ. A byte takes a microsecond on the
+//! link, and rates are in percent of the link, so F times the percentage is a whole number of picoseconds and
+//! measurements are exact. The tolerance is a picosecond, for stamps, which are rounded to 2⁻²⁰ ps.
 //!
 //! `cargo xtask bounds` tries 100,000 cases with each discipline.
 

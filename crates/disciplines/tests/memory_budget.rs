@@ -4,9 +4,9 @@
 //!
 //! The memory is the bytes requested from the system's allocator, not the sizes that structures report, and
 //! the 64 bytes of each packet's data, which a backend has in a pool. A discipline is built for a limit of n
-//! packets and n flows, and receives one packet of each flow; the table has the largest n within the budget.
-//! Memory that does not depend on n is in the column `at first`: mostly arrays of slots, which the paper's
-//! sizes do not include either.
+//! packets and n flows, and receives one packet of each flow; the table contains the largest n within the
+//! budget. Memory that does not depend on n is in the column `at first`: mostly arrays of slots, which the
+//! paper's sizes do not include either.
 //!
 //! The memory of a flow and its packet is:
 //! - the 64 bytes of data;

@@ -2,8 +2,8 @@
 //! share, once short flows leave a part of the link and the earlier traffic has ended.
 //!
 //! A scenario has three parts, at a link of 1 Mbit/s: one second of any traffic (floods of new flows, streams
-//! that begin and end, pauses, forged labels); then steady streams beside short flows that leave at least
-//! half of the link, first one second to settle, then a measurement interval of two seconds.
+//! that start and end, pauses, forged labels); then steady streams with short flows that leave at least half
+//! of the link, first one second to settle, then a measurement interval of two seconds.
 //!
 //! `cargo xtask starvation` tries a million scenarios with each discipline.
 

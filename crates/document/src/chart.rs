@@ -1,7 +1,7 @@
 //! A chart of a page: panels with one set of data, and keys that switch their series.
 //!
-//! Each panel is a plot of its own, as wide as its place: panels stand beside each other on a wide page and
-//! below each other on a phone. An entry of a key is a button. It hides or shows the rows of all charts whose
+//! Each panel is a separate plot, as wide as its place: panels stand side by side on a wide page and below
+//! each other on a phone. An entry of a key is a button. It hides or shows the rows of all charts whose
 //! column has its name.
 
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct Chart {
     pub caption: String,
     /// The keys of its series.
     pub keys: Vec<Key>,
-    /// Number of panels beside each other on a wide page, 1 to 4.
+    /// Number of panels side by side on a wide page, 1 to 4.
     pub columns: usize,
     /// The panels, in rows.
     pub panels: Vec<Plot>,
@@ -44,7 +44,7 @@ pub struct Plot {
     pub words: String,
     /// The specification.
     pub spec: Value,
-    /// The tables that it names, as columns; empty if it names those of the chart.
+    /// The tables that it names, as columns; empty if it names the tables of the chart.
     pub data: Map<String, Value>,
 }
 
@@ -57,7 +57,7 @@ pub struct Key {
     pub entries: Vec<Swatch>,
     /// The thickness of the sample lines, pixels.
     pub width: u32,
-    /// True if entries have their specification beside the name.
+    /// True if entries show their specification next to the name.
     pub with_specs: bool,
 }
 

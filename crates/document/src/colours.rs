@@ -26,8 +26,8 @@ const DASHES: [&[u32]; 8] =
 const SHADES: [i32; 5] = [0, 35, -30, 55, -50];
 
 /// The looks of these disciplines, in their order. The colour of the first of a kind depends only on the
-/// kind. Every discipline has a dash of its own, so that lines at the same place are both visible; if there
-/// are more disciplines than dashes, those with the same dash have colours that are not alike.
+/// kind. Every discipline has its own dash, so that lines at the same place are both visible; if there are
+/// more disciplines than dashes, those with the same dash have colours that are not alike.
 pub fn looks(specs: &[&str]) -> Vec<Look> {
     let before = |at: usize| specs[..at].iter().filter(|other| kind(other) == kind(specs[at])).count();
     let mut looks: Vec<Look> = Vec::new();
@@ -57,7 +57,7 @@ impl Look {
         Look { colour: shaded(&self.colour, SHADES[nth % SHADES.len()]), dash: DASHES[nth].to_vec() }
     }
 
-    /// The look of a line without a discipline, such as a bound: a colour of the page, unlike those of
+    /// The look of a line without a discipline, such as a bound: a colour of the page, unlike the colours of
     /// disciplines.
     pub(crate) fn neutral(number: usize) -> Look {
         const COLOURS: [&str; 3] = ["var(--ink)", "var(--soft)", "var(--faint)"];

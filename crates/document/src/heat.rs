@@ -14,7 +14,7 @@ use crate::parts::{HeatCell, HeatMap, HeatPanel, Shade};
 const ROW: usize = 30;
 /// The height of a line of text in a cell, pixels.
 const LINE: usize = 14;
-/// The most rows of a map with the names of its columns at the bottom.
+/// Maximum number of rows of a map with the names of its columns at the bottom.
 const LONG: usize = 16;
 /// The opacity of the lowest and the highest value.
 const OPACITY: (f64, f64) = (0.06, 0.72);

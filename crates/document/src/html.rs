@@ -119,8 +119,8 @@ impl Sheet {
         TableView { caption: &self.caption, head: head.collect(), rows: rows.collect() }
     }
 
-    /// The kind of a column: texts that begin like numbers are right-aligned, other short texts stay on one
-    /// line.
+    /// The kind of a column: texts that start like numbers are right-aligned, other short texts stay on
+    /// one line.
     fn column(&self, at: usize) -> &'static str {
         let texts: Vec<&str> = self.rows.iter().filter_map(|row| Some(row.get(at)?.text.as_str())).collect();
         let begins = |c: char| c.is_ascii_digit() || "+-\u{2212}±<>≤≥".contains(c);

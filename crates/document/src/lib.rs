@@ -6,7 +6,7 @@
 //!
 //! let times = Series {
 //!     name: "EFD".into(),
-//!     discipline: "efd limit 300p".into(), // its colour is that of the reports
+//!     discipline: "efd limit 300p".into(), // has the colour of the reports
 //!     points: vec![Point::new(4.0, 0.02), Point::within(8.0, 0.05, 0.01)],
 //! };
 //! let page = Document {

@@ -92,7 +92,7 @@ pub struct Figure {
     pub caption: String,
     /// The panels.
     pub panels: Vec<Panel>,
-    /// Number of panels beside each other on a wide page, 1 to 4.
+    /// Number of panels side by side on a wide page, 1 to 4.
     pub columns: usize,
 }
 
@@ -142,7 +142,7 @@ pub struct HeatMap {
     pub caption: String,
     /// The panels.
     pub panels: Vec<HeatPanel>,
-    /// Number of panels beside each other on a wide page, 1 to 4.
+    /// Number of panels side by side on a wide page, 1 to 4.
     pub columns: usize,
 }
 
@@ -181,7 +181,7 @@ pub struct HeatCell {
 /// The shade of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shade {
-    /// Darker for a higher value among those of the panel.
+    /// Darker for a higher value, relative to the other values of the panel.
     Value(f64),
     /// The colour of a discipline, by its specification.
     Discipline(String),

@@ -28,7 +28,7 @@ static LICENCES: [&str; 4] = [
     include_str!("../assets/vega/LICENSE-others"),
 ];
 
-/// The values of a page: those of its template, and those of the shell.
+/// The values of a page, for its template and for the shell.
 #[derive(Serialize)]
 struct Page<T> {
     style: &'static str,
@@ -44,10 +44,10 @@ struct Page<T> {
 }
 
 /// A page as HTML. `template` is the name and the text of a template that extends `shell.html`; the name ends
-/// in `.html`, so that values are escaped. `own` has a `title` and the values that the template uses.
+/// in `.html`, so that values are escaped. `own` contains a `title` and the values that the template uses.
 ///
 /// # Panics
-/// If the template has an error, or uses a value that `own` does not have.
+/// If the template contains an error, or uses a value that `own` does not have.
 pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> String {
     let draws = !plots.charts.is_empty();
     let libraries = || vec![VEGA.to_owned(), without_map(VEGA_LITE), interpreter()];

@@ -209,7 +209,7 @@ fn points_that_are_not_numbers_are_omitted_and_counted() {
     assert_eq!(charts(&page), json!({}));
 }
 
-/// Numbers along bars become categories, in their order. Bars of a logarithmic axis begin at its lower end,
+/// Numbers along bars become categories, in their order. Bars of a logarithmic axis start at its lower end,
 /// below the shortest of them.
 #[test]
 fn bars_have_categories() {
@@ -294,7 +294,7 @@ fn colours_are_those_of_the_disciplines() {
     assert_eq!(page.matches("class=\"key\"").count(), 2);
 }
 
-/// A column of texts that begin like numbers is right-aligned. Long texts wrap.
+/// A column of texts that start like numbers is right-aligned. Long texts wrap.
 #[test]
 fn columns_of_tables() {
     let cell = |text: &str, tone| Cell { text: text.into(), tone };
@@ -363,7 +363,7 @@ fn lines_of_few_points_have_dashes() {
     assert!(dashed(200) && !dashed(201));
 }
 
-/// A heat map has the number in each cell, and a darker shade for a higher one.
+/// A heat map shows the number in each cell, and a darker shade for a higher one.
 #[test]
 fn a_heat_map_has_its_numbers_and_shades() {
     let axis = |names: &[&str]| Axis {

@@ -6,7 +6,7 @@
 //! - A search tries settings ([`crate::search`]) in the short form of the cells, with seeds that no card
 //!   uses.
 //! - The score of a setting is the mean over all metrics of its gain over the discipline's own default, in
-//!   units of what matters. A gain counts at most [`MOST_GAIN`](crate::MOST_GAIN),
+//!   units of what matters. A gain counts at most [`MAX_GAIN`](crate::MAX_GAIN),
 //!   so that no cell dominates.
 //! - A setting runs with the second seed only if it is not worse than the best one by more than [`MARGIN`]
 //!   after the first ([`crate::race`]).
@@ -65,8 +65,8 @@ pub struct Setting {
     pub tuned: f64,
     /// The score on the seeds of the card; 0 for the default.
     pub fresh: f64,
-    /// All settings that were tried, with their scores, in order. The score of a setting that was behind
-    /// after the first seed is that of this seed.
+    /// All settings that were tried, with their scores, in order. A setting that was behind after the first
+    /// seed is scored by this seed alone.
     pub tried: Vec<(String, f64)>,
 }
 
@@ -81,8 +81,8 @@ pub enum Kept {
     Unbeaten,
 }
 
-/// Finds the own best of each discipline, and adds it to the field of the short form, which begins with the
-/// defaults.
+/// Finds the own best of each discipline, and adds it to the field of the short form, which starts with
+/// the defaults.
 pub(crate) fn best(
     entrants: Entrants<'_>,
     budget: u32,

@@ -121,7 +121,7 @@ impl Counts {
         some.map(|(count, sign)| format!("{sign}{count}")).collect::<Vec<_>>().join(" ")
     }
 
-    /// The share of better ones minus that of worse ones.
+    /// The share of better ones minus the share of worse ones.
     pub(crate) fn balance(&self) -> f64 {
         let all = self.better + self.worse + self.same + self.unknown;
         (f64::from(self.better) - f64::from(self.worse)) / f64::from(all.max(1))
@@ -299,8 +299,8 @@ impl Card {
             .collect()
     }
 
-    /// The median ratio of the values of the discipline to those of a baseline over the metrics of a
-    /// question. Above 1 the discipline has the better values. `None` without positive values.
+    /// The median ratio of the values of the discipline to a baseline's over the metrics of a question. Above
+    /// 1 the discipline has the better values. `None` without positive values.
     pub fn ratio(&self, question: Question, baseline: usize) -> Option<f64> {
         let mut ratios: Vec<f64> = self
             .lines

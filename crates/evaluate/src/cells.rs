@@ -51,21 +51,21 @@ impl Measure {
         if change == 0.0 { 0.0 } else { change / self.matters.limit(from, to, self.high) }
     }
 
-    /// The gain that counts in a sum over metrics: at most [`MOST_GAIN`] in both directions, so that no cell
+    /// The gain that counts in a sum over metrics: at most [`MAX_GAIN`] in both directions, so that no cell
     /// dominates. A metric that only one side has measured, such as the completion time of transfers that
     /// never ended, is the largest gain or loss. `None` if neither has measured it.
     pub fn counted_gain(&self, from: Option<f64>, to: Option<f64>) -> Option<f64> {
         match (from, to) {
             (None, None) => None,
-            (Some(_), None) => Some(-MOST_GAIN),
-            (None, Some(_)) => Some(MOST_GAIN),
-            (Some(from), Some(to)) => Some(self.gain(from, to).clamp(-MOST_GAIN, MOST_GAIN)),
+            (Some(_), None) => Some(-MAX_GAIN),
+            (None, Some(_)) => Some(MAX_GAIN),
+            (Some(from), Some(to)) => Some(self.gain(from, to).clamp(-MAX_GAIN, MAX_GAIN)),
         }
     }
 }
 
 /// The largest gain of a metric that counts in a sum over metrics, in units of what matters.
-pub const MOST_GAIN: f64 = 3.0;
+pub const MAX_GAIN: f64 = 3.0;
 
 impl Cell {
     /// The group of the cell.
@@ -199,7 +199,7 @@ pub fn cells() -> Vec<Cell> {
     CELLS.iter().map(cell).collect()
 }
 
-/// The cells with these names. A name is that of a cell, of a group, or of a part of it up to a star.
+/// The cells with these names. A name denotes a cell, a group, or the beginning of one before a star.
 ///
 /// # Errors
 /// If a name fits no cell.

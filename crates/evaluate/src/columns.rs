@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The most columns of values that fit the width of a terminal.
+/// Maximum number of columns of values that fit the width of a terminal.
 const COLUMNS: usize = 4;
 
 /// A table with a title for each row and each column, as lines. If it has many columns, they become the rows.

@@ -1,8 +1,8 @@
 //! The cost of a discipline: counted instructions per packet, from the table of the project.
 //!
 //! They do not depend on the machine's speed or load, so they have no interval. A discipline of another
-//! program has no row; its cost is undecided. Parameters are those of the table: the defaults, and limits
-//! that hold the flows.
+//! program has no row; its cost is undecided. Parameters come from the table: the defaults, and limits that
+//! hold the flows.
 
 use giveway_measure::Difference;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ struct Row {
     instructions: f64,
 }
 
-/// The instructions per packet of a discipline with a number of flows; `None` if nobody has counted them.
+/// The instructions per packet of a discipline with a number of flows; `None` if they are not measured.
 pub fn instructions(name: &str, flows: &str) -> Option<f64> {
     let wanted = format!("{name}, {flows} flows");
     let rows = csv::Reader::from_reader(COUNTS.as_bytes()).into_deserialize::<Row>();

@@ -10,7 +10,7 @@ use crate::cells::{Cell, Measure};
 use crate::error::EvaluateError;
 use crate::question::Question;
 use crate::run::{BedRuns, Outcome, Outcomes, Prepared, Timing, mean, outcome, prepare, run, run_on_bed};
-use crate::states::{GAP, SUSPICION, States, heaps, winners};
+use crate::states::{GAP, SUSPICION, States, clusters, winners};
 use crate::verdict::{Compared, Pair, compare};
 
 /// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
@@ -99,7 +99,7 @@ impl Field {
         self.outcomes.first().map_or(0, Vec::len)
     }
 
-    /// Adds the disciplines of another field behind those of this one. Returns the place of the first.
+    /// Appends the disciplines of another field to this one's. Returns the place of the first.
     pub fn extend(&mut self, other: Field) -> usize {
         let before = self.disciplines();
         for (cell, more) in self.outcomes.iter_mut().zip(other.outcomes) {
@@ -316,7 +316,7 @@ fn found_in(cell: &Cell, outcomes: &[Outcome], gap: f64) -> Vec<(Option<String>,
             (low.min(*value), high.max(*value))
         });
         let limit = measure.matters.limit(low, high, measure.high);
-        if let Some(states) = heaps(&measured, limit, gap) {
+        if let Some(states) = clusters(&measured, limit, gap) {
             found.push((Some(measure.metric.clone()), states));
         }
     }

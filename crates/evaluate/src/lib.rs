@@ -1,15 +1,16 @@
 //! A report card for queue disciplines.
 //!
-//! A card runs a discipline and baselines in many cells: the tests of RFC 7928, those of flent, short flows
-//! of size-based papers, L4S, links that vary, hostile traffic and lock-out. Each metric of each cell gives a
-//! verdict with its uncertainty: better, worse, no difference that matters, or undecided. RFC 7928 asks for
-//! such tests and leaves numbers and verdicts open; what we chose is in each cell, in `cells.csv`, and below.
+//! A card runs a discipline and baselines in many cells: the tests of RFC 7928, the tests of flent, short
+//! flows of size-based papers, L4S, links that vary, hostile traffic and lock-out. Each metric of each cell
+//! gives a verdict with its uncertainty: better, worse, no difference that matters, or undecided. RFC 7928
+//! asks for such tests and leaves numbers and verdicts open; what we chose is in each cell, in `cells.csv`,
+//! and below.
 //!
 //! ```text
 //! cells.rs        the cells, and the metrics that judge a discipline in them
 //! question.rs     the questions that a card answers
 //! matters.rs      the smallest difference that matters
-//! run.rs          the runs of all cells, with ideal timing or that of real machines
+//! run.rs          the runs of all cells, with ideal timing or real machines' timing
 //! states.rs       disciplines with two states, which no mean describes
 //! verdict.rs      the verdict on one difference
 //! cost.rs         counted instructions per packet
@@ -55,7 +56,7 @@ mod verdict;
 
 pub use best::{Best, Kept, MARGIN, Setting};
 pub use card::{Card, Counts, Line, Request, evaluate, evaluate_with};
-pub use cells::{Cell, MOST_GAIN, Measure, cells, chosen};
+pub use cells::{Cell, MAX_GAIN, Measure, cells, chosen};
 pub use error::EvaluateError;
 pub use field::{Known, Means, OwnRuns, Unstable};
 pub use matters::{Matters, MattersError};
@@ -65,5 +66,5 @@ pub use question::Question;
 pub use run::{BedRuns, Outcome, Outcomes, Prepared, Timing, emulated, outcome, prepare, run, tasks};
 pub use sensitivity::{LeftOut, Moved, Sensitivity, Shift};
 pub use show::{json, scenario_of, text};
-pub use states::{GAP, LEAD, RUNS, SUSPICION, States, heaps, winners};
+pub use states::{GAP, LEAD, RUNS, SUSPICION, States, clusters, winners};
 pub use verdict::{Changes, Compared, LEVEL, Pair, Verdict, compare};

@@ -49,7 +49,7 @@ impl Question {
                 "Jain's index of the goodput of flows, and the goodput of who should have as much as others."
             }
             Question::Safe => {
-                "Losses of streams, transfers that never ended, and what is left for others beside hostile traffic."
+                "Losses of streams, transfers that never ended, and what is left for others next to hostile traffic."
             }
             Question::Cost => {
                 "Instructions per packet of a queue with 100 and with 10,000 flows, counted, so without uncertainty."

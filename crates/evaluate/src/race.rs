@@ -1,7 +1,7 @@
 //! A race of settings: after each seed, those that are far behind the best one of their discipline leave it,
 //! so that seeds are not spent on settings without a chance.
 //!
-//! The idea is that of O. Maron and A. W. Moore, Hoeffding races, 1994. The distance at which a setting
+//! The idea comes from O. Maron and A. W. Moore, Hoeffding races, 1994. The distance at which a setting
 //! leaves is a constant here, and not a bound that follows from the variance.
 
 use std::collections::BTreeMap;
@@ -41,8 +41,8 @@ pub(crate) struct Rules<'a> {
     pub title: &'a str,
 }
 
-/// Runs settings in the short form of the cells. `best` has the best scores so far, by the number of seeds
-/// and by discipline, which earlier races may have set; the default has a score of 0.
+/// Runs settings in the short form of the cells. `best` contains the best scores so far, by the number of
+/// seeds and by discipline, which earlier races may have set; the default has a score of 0.
 ///
 /// # Errors
 /// If a run fails.

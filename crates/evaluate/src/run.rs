@@ -128,7 +128,7 @@ pub fn on_bed(draft: Draft) -> Draft {
 /// Like [`run`], on a test bed, one run after the other.
 ///
 /// # Errors
-/// That of the test bed; or the front end stopped it.
+/// If the test bed fails, or the front end stopped it.
 pub fn run_on_bed(
     cells: &[Prepared<'_>],
     bed: &mut BedRuns<'_>,

@@ -1,10 +1,10 @@
 //! A search for the best setting of a discipline's parameters, within a budget of settings.
 //!
-//! A point has a coordinate from -1 to 1 for each parameter, on a scale of logarithms: -1 is a quarter of the
-//! default, 0 the default, and 1 four times the default. The first half of the budget fills this space, with
-//! the additive sequence of M. Roberts, whose steps are powers of a generalised golden ratio. The second half
-//! goes in three rounds from the best point so far, with shorter steps from round to round. A step changes
-//! two parameters on average, since few of many parameters matter.
+//! A point consists of a coordinate from -1 to 1 for each parameter, on a scale of logarithms: -1 is a
+//! quarter of the default, 0 the default, and 1 four times the default. The first half of the budget fills
+//! this space, with the additive sequence of M. Roberts, whose steps are powers of a generalised golden
+//! ratio. The second half goes in three rounds from the best point so far, with shorter steps from round to
+//! round. A step changes two parameters on average, since few of many parameters matter.
 
 use giveway_qdisc::{Rng, Streams};
 

@@ -16,7 +16,7 @@ use crate::states::States;
 use crate::varied;
 use crate::verdict::{LEVEL, Verdict};
 
-/// The most differences that the text lists for each direction.
+/// Maximum number of differences that the text lists for each direction.
 const LISTED: usize = 5;
 
 /// The card as text: the matrix, the largest differences, and what is uncertain.
@@ -132,7 +132,7 @@ pub(crate) fn sentence(card: &Card, line: &Line) -> String {
 pub(crate) fn of_states(card: &Card, found: &Unstable) -> String {
     let (name, cell) = (&card.names[found.discipline], &card.request.cells[found.cell].name);
     match (&found.metric, &found.states) {
-        (Some(metric), States::Heaps { low, high }) => format!(
+        (Some(metric), States::Clusters { low, high }) => format!(
             "{name} in {cell}: {metric} is about {} in {} runs and about {} in {}; a mean would describe none",
             of_metric(metric, low.1),
             low.0,
@@ -144,7 +144,7 @@ pub(crate) fn of_states(card: &Card, found: &Unstable) -> String {
              winner has {:.0} % more of their sum",
             100.0 * lead
         ),
-        (None, States::Heaps { .. }) => format!("{name} in {cell}"),
+        (None, States::Clusters { .. }) => format!("{name} in {cell}"),
     }
 }
 

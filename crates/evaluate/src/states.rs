@@ -1,21 +1,21 @@
-//! Finds disciplines with two states: outcomes over seeds that fall into two heaps, or in which opposite
+//! Finds disciplines with two states: outcomes over seeds that fall into two clusters, or in which opposite
 //! flows win. A mean over them would describe none of the runs.
 //!
 //! What is fixed: FQ-PIE, for example, has runs with equal shares, and runs in which one of two equal
 //! transfers has twice as much as the other; which one depends on the seed. What we chose:
 //!
-//! - Two heaps: the values are sorted and split into two groups of at least two. The gap between them is
+//! - Two clusters: the values are sorted and split into two groups of at least two. The gap between them is
 //!   larger than what matters, and larger than [`GAP`] standard deviations within the groups, also for the
-//!   logarithms of positive values, so that the tail of a skewed distribution is not a heap.
+//!   logarithms of positive values, so that the tail of a skewed distribution is not a cluster.
 //! - Opposite flows win: of two equal transfers one has at least [`LEAD`] more of their sum in some runs, and
 //!   the other one in others, at least [`RUNS`] runs each.
 //!
-//! A card has hundreds of sets of ten values. So a gap of [`SUSPICION`] deviations is only a suspicion, which
-//! ten values from one normal distribution raise with a probability of 0.03, and from a uniform one with
-//! 0.09. As many fresh seeds run then, and all twenty must show the gap: 0.00005 and 0.0004. Two heaps that
-//! are ten deviations apart are found with a probability of 0.98 (all from 200,000 draws).
+//! A card contains hundreds of sets of ten values. So a gap of [`SUSPICION`] deviations is only a suspicion,
+//! which ten values from one normal distribution raise with a probability of 0.03, and from a uniform one
+//! with 0.09. As many fresh seeds run then, and all twenty must show the gap: 0.00005 and 0.0004. Two
+//! clusters that differ by ten deviations are found with a probability of 0.98 (all from 200,000 draws).
 
-/// The gap between two heaps, in standard deviations within them.
+/// The gap between two clusters, in standard deviations within them.
 pub const GAP: f64 = 4.0;
 
 /// The gap that raises a suspicion.
@@ -24,17 +24,17 @@ pub const SUSPICION: f64 = 3.0;
 /// The difference between the shares of two equal transfers that is a clear lead.
 pub const LEAD: f64 = 0.2;
 
-/// The fewest runs that a winner must have.
+/// Minimum number of runs that a winner must have.
 pub const RUNS: usize = 2;
 
 /// Outcomes that do not agree.
 #[derive(Clone, Debug, PartialEq)]
 pub enum States {
-    /// Two heaps of values.
-    Heaps {
-        /// The number of runs in the lower heap, and their mean.
+    /// Two clusters of values.
+    Clusters {
+        /// The number of runs in the lower cluster, and their mean.
         low: (usize, f64),
-        /// Those of the upper heap.
+        /// The number of runs in the upper cluster, and their mean.
         high: (usize, f64),
     },
     /// Opposite flows win.
@@ -47,8 +47,8 @@ pub enum States {
     },
 }
 
-/// The heaps of values, if they fall into two with this gap. `limit` is the smallest difference that matters.
-pub fn heaps(values: &[f64], limit: f64, gap: f64) -> Option<States> {
+/// The two clusters of values, if they have this gap. `limit` is the smallest difference that matters.
+pub fn clusters(values: &[f64], limit: f64, gap: f64) -> Option<States> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let positive = sorted.first().is_some_and(|least| *least > 0.0);
@@ -64,8 +64,8 @@ pub fn heaps(values: &[f64], limit: f64, gap: f64) -> Option<States> {
     };
     let best = (2..sorted.len().saturating_sub(1)).filter_map(|place| Some((split(place)?, place)));
     let (_, place) = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let heap = |values: &[f64]| (values.len(), values.iter().sum::<f64>() / values.len() as f64);
-    Some(States::Heaps { low: heap(&sorted[..place]), high: heap(&sorted[place..]) })
+    let cluster = |values: &[f64]| (values.len(), values.iter().sum::<f64>() / values.len() as f64);
+    Some(States::Clusters { low: cluster(&sorted[..place]), high: cluster(&sorted[place..]) })
 }
 
 /// The gap between two sorted groups, in standard deviations within them.
@@ -120,7 +120,10 @@ mod tests {
             let values: Vec<f64> = (0..20)
                 .map(|run| normal(set, run) + if drawn(2000 + set, run) < share { 0.0 } else { 10.0 })
                 .collect();
-            assert!(matches!(heaps(&values, 1.0, GAP), Some(States::Heaps { .. })), "{set}: {values:?}");
+            assert!(
+                matches!(clusters(&values, 1.0, GAP), Some(States::Clusters { .. })),
+                "{set}: {values:?}"
+            );
         }
     }
 
@@ -130,12 +133,12 @@ mod tests {
             let values = |of: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
                 (0..20).map(|run| of(normal(set, run), drawn(set, 7000 + run))).collect()
             };
-            assert_eq!(heaps(&values(&|normal, _| 10.0 + normal), 0.0, GAP), None, "normal, {set}");
-            assert_eq!(heaps(&values(&|_, uniform| uniform), 0.0, GAP), None, "uniform, {set}");
+            assert_eq!(clusters(&values(&|normal, _| 10.0 + normal), 0.0, GAP), None, "normal, {set}");
+            assert_eq!(clusters(&values(&|_, uniform| uniform), 0.0, GAP), None, "uniform, {set}");
             // Skewed, as completion times are.
-            assert_eq!(heaps(&values(&|normal, _| libm::exp(normal)), 0.0, GAP), None, "lognormal, {set}");
+            assert_eq!(clusters(&values(&|normal, _| libm::exp(normal)), 0.0, GAP), None, "lognormal, {set}");
             assert_eq!(
-                heaps(&values(&|_, uniform| -libm::log(1.0 - uniform)), 0.0, GAP),
+                clusters(&values(&|_, uniform| -libm::log(1.0 - uniform)), 0.0, GAP),
                 None,
                 "exponential, {set}"
             );
@@ -145,17 +148,17 @@ mod tests {
     #[test]
     fn a_difference_that_does_not_matter_is_not_a_state() {
         let values = [0.98, 0.981, 0.979, 0.9991, 0.9992, 0.999];
-        assert!(heaps(&values, 0.005, GAP).is_some());
-        assert_eq!(heaps(&values, 0.05, GAP), None);
+        assert!(clusters(&values, 0.005, GAP).is_some());
+        assert_eq!(clusters(&values, 0.05, GAP), None);
     }
 
     #[test]
     fn one_run_alone_is_an_outlier_and_no_heap() {
-        assert_eq!(heaps(&[1.0, 1.1, 1.2, 9.0], 0.1, GAP), None);
-        assert_eq!(heaps(&[], 0.1, GAP), None);
-        assert_eq!(heaps(&[1.0], 0.1, GAP), None);
-        let states = heaps(&[1.0, 1.0, 9.0, 9.0, 9.0], 0.1, GAP);
-        assert_eq!(states, Some(States::Heaps { low: (2, 1.0), high: (3, 9.0) }));
+        assert_eq!(clusters(&[1.0, 1.1, 1.2, 9.0], 0.1, GAP), None);
+        assert_eq!(clusters(&[], 0.1, GAP), None);
+        assert_eq!(clusters(&[1.0], 0.1, GAP), None);
+        let states = clusters(&[1.0, 1.0, 9.0, 9.0, 9.0], 0.1, GAP);
+        assert_eq!(states, Some(States::Clusters { low: (2, 1.0), high: (3, 9.0) }));
     }
 
     #[test]
@@ -171,9 +174,9 @@ mod tests {
         /// The order of the seeds does not matter.
         #[test]
         fn the_order_does_not_matter(mut values in prop::collection::vec(0.0..10.0f64, 0..12)) {
-            let found = heaps(&values, 0.5, GAP);
+            let found = clusters(&values, 0.5, GAP);
             values.reverse();
-            prop_assert_eq!(found, heaps(&values, 0.5, GAP));
+            prop_assert_eq!(found, clusters(&values, 0.5, GAP));
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::question::Question;
 use crate::sensitivity::{LeftOut, Sensitivity, Shift};
 use crate::verdict::{Changes, Compared};
 
-/// The most changed parameters that the text lists.
+/// Maximum number of changed parameters that the text lists.
 const LISTED: usize = 5;
 
 /// The own best and the sensitivity as text; empty if the card has none.
@@ -112,7 +112,7 @@ fn of_setting(card: &Card, place: usize, setting: &Setting) -> String {
     let name = &card.names[place];
     match setting.kept {
         None => format!(
-            "{name}: {}, a gain of {:.2} on the seeds of the search, and {:.2} on those of the card",
+            "{name}: {}, a gain of {:.2} on the seeds of the search, and {:.2} on the seeds of the card",
             setting.spec, setting.tuned, setting.fresh
         ),
         Some(why) => format!("{name}: as it is; {}", of_kept(why)),

@@ -53,7 +53,7 @@ impl Verdict {
 pub struct Changes {
     /// The number of verdicts that are decided in both lists, and differ.
     pub changed: u32,
-    /// Those of them that are the opposite: better in one list and worse in the other.
+    /// The metrics among them that are the opposite: better in one list and worse in the other.
     pub opposite: u32,
     /// The number of verdicts that are undecided only in the first list.
     pub decided: u32,

@@ -82,7 +82,7 @@ fn the_two_states_of_fq_pie_are_found() {
     let found = card(Request { seeds: 10, short: false, ..asked });
     let winners: Vec<_> = found.unstable.iter().filter(|one| one.discipline == 0).collect();
     assert!(
-        winners.iter().any(|one| matches!(one.states, States::Winners { .. } | States::Heaps { .. })),
+        winners.iter().any(|one| matches!(one.states, States::Winners { .. } | States::Clusters { .. })),
         "{}",
         text(&found)
     );
@@ -120,7 +120,7 @@ fn a_varied_card_has_the_same_bits_with_any_number_of_threads() {
     assert_eq!(page(&one).html(), page(&three).html());
 }
 
-/// The runs behind both parts are those of a card, so another card has the same verdicts.
+/// The runs behind both parts come from a card, so another card has the same verdicts.
 #[test]
 fn other_cards_reproduce_the_own_best_and_the_sensitivity() {
     let cells = ["rrul/tcp-8-down", "rfc7928/mix-light"];

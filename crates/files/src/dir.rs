@@ -147,7 +147,7 @@ impl Dir {
     /// rights, less those that umask(2) removes.
     ///
     /// # Errors
-    /// As [`Dir::file`], and for a file that has another name as well.
+    /// As [`Dir::file`], and for a file with another name as well.
     pub fn write(&self, inside: impl AsRef<Path>, rights: u32) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT;
         let file = self.regular(inside.as_ref(), flags, Mode::from_bits_truncate(rights))?;
@@ -158,8 +158,8 @@ impl Dir {
         }
     }
 
-    /// Creates a file for writing, in place of a file or a link that has the name. The rights are those of
-    /// [`Dir::write`].
+    /// Creates a file for writing, in place of a file or a link with the name. It gets the same rights as
+    /// with [`Dir::write`].
     ///
     /// # Errors
     /// As [`Dir::enter`].
@@ -261,7 +261,7 @@ impl Dir {
         }
     }
 
-    /// Renames an entry, in place of a file or an empty folder that has the name.
+    /// Renames an entry, in place of a file or an empty folder with the name.
     ///
     /// # Errors
     /// As [`Dir::enter`].
@@ -441,7 +441,7 @@ mod tests {
         assert!(names(&dir).is_empty());
     }
 
-    /// A pipe, and a file that has a second name elsewhere, are not written to.
+    /// A pipe, and a file with a second name elsewhere, are not written to.
     #[test]
     fn only_files_with_one_name_are_written_or_replaced() {
         let (_temporary, dir, outside) = two();
@@ -469,7 +469,7 @@ mod tests {
         assert!(away.join("newer").is_dir());
     }
 
-    /// As root: links of other users are not followed on the way to a folder, and those of root are.
+    /// As root: links of other users are not followed on the way to a folder, and links of root are.
     #[test]
     fn root_follows_links_of_root_only() {
         if !geteuid().is_root() {

@@ -19,7 +19,7 @@ pub(crate) const FOLDER: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(O
 pub(crate) const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_CLOEXEC);
 
 /// Largest number of links and new folders on a way. Linux follows 40 links.
-const MOST: u32 = 100;
+const MAX: u32 = 100;
 
 /// The ways that are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) fn walk(path: &Path, missing: Option<Mode>, way: Way) -> io::Result<O
         }
         match openat(&dir, name.as_os_str(), FOLDER | OFlag::O_NOFOLLOW, Mode::empty()) {
             Ok(next) => dir = next,
-            Err(error) if steps == MOST => return Err(error.into()),
+            Err(error) if steps == MAX => return Err(error.into()),
             Err(Errno::ENOENT)
                 if let Some(mode) = missing
                     && left.len() < behind =>

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Largest number of files that an input changes.
-const MOST: usize = 4;
+const MAX: usize = 4;
 
 /// The files of a folder as they were written.
 pub struct Written {
@@ -26,12 +26,12 @@ impl Written {
 
     /// Changes files.
     ///
-    /// A change begins with a byte that selects the file. If its highest bit is clear, a length in two bytes
+    /// A change starts with a byte that selects the file. If its highest bit is clear, a length in two bytes
     /// and the new content follow. If it is set, an offset in two bytes, a length in one byte, and bytes that
     /// replace those at the offset follow. A Parquet table is only truncated, to the length in two bytes.
     pub fn change(&self, changes: &[u8]) {
         let mut rest = changes;
-        for _ in 0..MOST {
+        for _ in 0..MAX {
             let Some((which, content)) = self.next(&mut rest) else { return };
             fs::write(&self.files[which].0, content).expect("the folder can be written");
         }

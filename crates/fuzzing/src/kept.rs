@@ -70,8 +70,8 @@ fn text(spec: giveway_disciplines::Spec) -> Vec<u8> {
     spec.to_string().into_bytes()
 }
 
-/// Returns the words of the input language of a target: those of its dictionary, if it has one, and names
-/// from the registries.
+/// Returns the words of the input language of a target: from its dictionary, if it has one, and names from
+/// the registries.
 ///
 /// # Panics
 /// If a line of the dictionary is invalid; libFuzzer would reject it as well.

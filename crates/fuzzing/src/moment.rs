@@ -9,7 +9,8 @@ use giveway_sim::Segment;
 
 /// Number of packet events after which a run is stopped.
 const PACKETS: u32 = 2_000;
-/// Largest number of nodes of a network that is run: larger ones take most of the time and find nothing more.
+/// Largest number of nodes of a network that is run: larger ones take most of the time and find no
+/// new errors.
 const NODES: usize = 40;
 /// Largest number of pairs of hosts with traffic in a network that is run.
 const PAIRS: usize = 100;

@@ -1,7 +1,7 @@
 //! An arrival and a departure at each discipline, with a steady backlog of 100 and of 10,000 flows.
 //!
-//! The cases are two of those of `disciplines/benches/pair.rs`, which measures time. At 100 flows 300 packets
-//! are queued. At 10,000 flows one packet of each is, and arrivals cycle through twice as many flows.
+//! The two cases come from `disciplines/benches/pair.rs`, which measures time. At 100 flows 300 packets are
+//! queued. At 10,000 flows one packet of each is, and arrivals cycle through twice as many flows.
 
 use std::hint::black_box;
 

@@ -1,7 +1,7 @@
 //! An arrival and a departure at trees of classes, with 10,000 packets queued. Of 20,000 flows each is in one
 //! leaf, so in a tree of 100,000 leaves a fifth of them takes part.
 //!
-//! The leaves are fifos, whose own count is a row of its own. The rates of the leaves are so low that nearly
+//! The leaves are fifos, whose own count is a separate row. The rates of the leaves are so low that nearly
 //! every packet is sent on the credit of a class above.
 
 use std::hint::black_box;

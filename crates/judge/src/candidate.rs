@@ -44,7 +44,7 @@ pub trait Candidate: Sync {
     /// The specification that stands for it in a scenario.
     fn stands_for(&self) -> &str;
 
-    /// Runs a scenario with a seed. Every judged link has the candidate behind an observer, and behind the
+    /// Runs a scenario with a seed. Every judged link runs the candidate behind an observer, and behind the
     /// hidden change if there is one: see [`Around`].
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Around {
     /// The candidate at a link. `build` makes it for the link as it sees it.
     ///
     /// # Errors
-    /// That of `build`.
+    /// If `build` fails.
     pub fn wrap<E>(
         &self,
         context: &LinkContext,

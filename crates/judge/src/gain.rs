@@ -46,10 +46,10 @@ impl Score {
 }
 
 /// The probability below which a change over cells is not chance: in one question, and in each of two. And
-/// the least mean change, in units of what matters.
+/// the minimum mean change, in units of what matters.
 const CHANCE: f64 = 1e-4;
 const CHANCE_OF_TWO: f64 = 2e-3;
-const LEAST: f64 = 0.4;
+const MIN: f64 = 0.4;
 
 /// The question whose gains over cells are not chance, with their mean; the clearest if there are several.
 pub fn systematic(cells: &[BTreeMap<Question, f64>]) -> Option<(Question, f64)> {
@@ -58,7 +58,7 @@ pub fn systematic(cells: &[BTreeMap<Question, f64>]) -> Option<(Question, f64)> 
             cells.iter().filter_map(|cell| cell.get(&question)).copied().map(Some).collect();
         let none = vec![Some(0.0); gains.len()];
         let found = Difference::between(&Estimate::over(none), &Estimate::over(gains))?;
-        Some((found.p_value()?, question, found.after)).filter(|(_, _, gain)| gain.abs() >= LEAST)
+        Some((found.p_value()?, question, found.after)).filter(|(_, _, gain)| gain.abs() >= MIN)
     };
     let mut found: Vec<(f64, Question, f64)> = Question::ALL.into_iter().filter_map(judged).collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -80,8 +80,8 @@ const IDLE: Span = Span::s(1);
 /// The share of packets that may stay long after a later packet of their flow has left. Hash tables whose
 /// slots change hands cause up to 1.2 % (CAKE with a flow for each packet).
 const OVERTAKEN: f64 = 0.05;
-/// The fewest acknowledgements that say something, and the delays that are rejected: a mean time on a free
-/// link, seconds; a mean sojourn time, seconds; and how many times as long as that of other packets.
+/// The minimum number of acknowledgements for a judgement, and the delays that are rejected: a mean time on a
+/// free link, seconds; a mean sojourn time, seconds; and its ratio to the sojourn time of other packets.
 const ACKS: u64 = 50;
 const HELD_S: f64 = 0.002;
 const BEHIND_S: f64 = 0.02;

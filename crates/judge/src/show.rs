@@ -35,7 +35,7 @@ pub fn json(judgement: &Judgement) -> Value {
 }
 
 impl Judgement {
-    /// The score of a candidate that was not rejected: that of the held-out cells.
+    /// The score of a candidate that was not rejected, in the held-out cells.
     pub fn score(&self) -> Option<f64> {
         self.held_out.as_ref().filter(|_| self.rejected.is_none()).map(|score| score.total)
     }

@@ -1,7 +1,7 @@
 //! A hidden change of what a candidate sees, which an honest discipline does not notice.
 //!
 //! A candidate is a program, and its author may know the public cells. A discipline decides by the packets in
-//! its queue, and by differences of times. So nothing may depend on the hour at which a test begins, on the
+//! its queue, and by differences of times. So nothing may depend on the hour at which a test starts, on the
 //! numbers of flows and hosts, on the number of packets before the test, or on the seed. A twist changes
 //! these, and leaves the traffic of the test as it is. Outcomes of an honest discipline change by chance
 //! only: hash collisions differ, and TCP amplifies small differences.
@@ -13,7 +13,7 @@ use giveway_qdisc::{
 /// A part of a twist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The clock of the candidate begins later.
+    /// The clock of the candidate starts later.
     Clock,
     /// Packets pass the queue before the test.
     Count,
@@ -61,7 +61,7 @@ pub struct Twist {
     pub count: u32,
     /// The bits that are flipped in the numbers of flows and hosts.
     pub names: (u64, u16),
-    /// The seed of the random numbers of the candidate; `None` for that of the run.
+    /// The seed of the random numbers of the candidate; `None` for the seed of the run.
     pub seed: Option<u64>,
 }
 

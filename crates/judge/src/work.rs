@@ -19,7 +19,7 @@ pub struct Observed {
     pub fuel: (u64, u64),
 }
 
-/// The end of runs that have no result.
+/// The end of runs without result.
 pub enum Ended {
     /// The candidate made a mistake. It is the first in the order of cells and seeds.
     Rejected(Rejected),

@@ -77,8 +77,8 @@ pub enum Event {
     Empty,
     /// A timer of a qdisc of Linux ran.
     Updated,
-    /// A qdisc of Linux drew a random number, which is in `flow`. `bytes` has its length in bits, and
-    /// `number` is 1 in a dequeue.
+    /// A qdisc of Linux drew a random number, which is in `flow`. `bytes` is its length in bits, and `number`
+    /// is 1 in a dequeue.
     Drawn,
     /// Three facts about the packet that arrived last: in `flow`, `reserved` and `bytes`.
     Noted,

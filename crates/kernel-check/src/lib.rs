@@ -1,5 +1,5 @@
-//! Compares the decisions of a discipline in the Linux kernel with those of the Rust discipline of the same
-//! name.
+//! Compares the decisions of a discipline in the Linux kernel with the decisions of the Rust discipline of
+//! the same name.
 //!
 //! - [`journal`] converts the journal of a BPF qdisc of Giveway to an operation trace ([`giveway_replay`]),
 //!   which `giveway replay-check` can check like any other trace.

@@ -11,7 +11,7 @@
 pub mod plan;
 pub mod route;
 
-/// The kernel's discipline lacks a parameter or a value. The message has the remedy.
+/// The kernel's discipline lacks a parameter or a value. The message states the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(String);

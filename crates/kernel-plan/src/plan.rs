@@ -203,7 +203,7 @@ impl Plan {
                 config.limit
             }
             Spec::bsq(config) => {
-                let most = Route::MOST;
+                let most = Route::MAX;
                 only(
                     usize::from(config.level) <= most,
                     "level",

@@ -21,7 +21,7 @@ pub struct Route(Vec<u16>);
 
 impl Route {
     /// Largest number of hops of a route.
-    pub const MOST: usize = 4;
+    pub const MAX: usize = 4;
     /// Largest number of downstream links of a router: with its own queue they are the bits of a word.
     const LINKS: usize = 63;
 
@@ -33,7 +33,7 @@ impl Route {
 
     /// The hops of a word that [`Route::word`] returned. Zero has no hops.
     pub fn next_hops(word: u64) -> NextHops {
-        let hops = (0..Route::MOST).map(|at| (word >> (16 * at)) as u16);
+        let hops = (0..Route::MAX).map(|at| (word >> (16 * at)) as u16);
         NextHops::new(hops.take_while(|hop| *hop != 0).map(|hop| hop - 1))
     }
 
@@ -74,7 +74,7 @@ impl FromStr for Route {
     fn from_str(text: &str) -> Result<Route, RouteError> {
         let hops: Option<Vec<u16>> =
             text.split('.').map(|hop| hop.parse().ok().filter(|hop| *hop < u16::MAX)).collect();
-        hops.filter(|hops| hops.len() <= Route::MOST).map(Route).ok_or(RouteError)
+        hops.filter(|hops| hops.len() <= Route::MAX).map(Route).ok_or(RouteError)
     }
 }
 

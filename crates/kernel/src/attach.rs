@@ -98,8 +98,8 @@ pub fn ready() -> Result<(), KernelError> {
 /// Loads a discipline and sets it on an interface.
 ///
 /// # Errors
-/// If a precondition does not hold, the interface already has a discipline, or a step fails. Then nothing is
-/// changed.
+/// If a precondition does not hold, the interface already has a discipline, or a step fails. Then no change
+/// is made.
 pub fn load(request: &LoadRequest<'_>) -> Result<Attached, KernelError> {
     let LoadRequest { device, plan, .. } = *request;
     ready()?;

@@ -2,7 +2,7 @@
 //!
 //! - The kernel has queues for frames to be sent only. So a virtual interface (ifb) stands behind the ingress
 //!   of the interface: it "sends" a frame to the network stack, as if the interface had received it then.
-//! - The `tc` filter that leads the frames there is that of [`crate::redirect`].
+//! - The `tc` filter that leads the frames there comes from [`crate::redirect`].
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ impl Ingress {
     /// Lets received frames pass the queue by.
     ///
     /// # Errors
-    /// That of `tc`.
+    /// If `tc` fails.
     pub fn end(&self) -> Result<(), KernelError> {
         redirect::end(&self.device)
     }
@@ -62,7 +62,7 @@ impl Ingress {
     /// Removes the virtual interface.
     ///
     /// # Errors
-    /// That of `ip`.
+    /// If `ip` fails.
     pub fn remove(&self) -> Result<(), KernelError> {
         IP.run(&["link", "del", "dev", &self.queue]).map(drop)
     }

@@ -6,7 +6,7 @@
 //! - [`object`] compiles the program against the types of the running kernel.
 //! - [`attach`] loads it, sets it on an interface, reads its counters and removes it, which restores the
 //!   replaced qdisc.
-//! - [`state`] has the files that record what is loaded, on which interface of which network namespace.
+//! - [`state`] contains the files that record what is loaded, on which interface of which network namespace.
 //! - `bpf` and `tc` run `bpftool` and `tc` for [`attach`]; [`printed`] parses the output of `bpftool`, `tc`
 //!   and `ip`.
 //! - [`route`] leads traffic through the disciplines of both directions: `redirect` between two interfaces,

@@ -23,7 +23,7 @@ pub struct Joined {
 /// Joins two interfaces.
 ///
 /// # Errors
-/// If an interface has other filters, or the kernel lacks such filters. Then nothing is changed.
+/// If an interface has other filters, or the kernel lacks such filters. Then no change is made.
 pub fn join(devices: [&str; 2]) -> Result<Joined, KernelError> {
     for device in devices {
         clear(device)?;
@@ -69,7 +69,7 @@ pub(crate) fn lead(from: &str, to: &str) -> Result<(), KernelError> {
 /// Ends [`lead`].
 ///
 /// # Errors
-/// That of `tc`.
+/// If `tc` fails.
 pub(crate) fn end(from: &str) -> Result<(), KernelError> {
     match filters(from) {
         Ok(Some(_)) => TC.run(&["qdisc", "del", "dev", from, "clsact"]).map(drop),

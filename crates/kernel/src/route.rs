@@ -55,7 +55,7 @@ impl Route {
         Ok(Route::Through { device: device.to_owned(), ingress: Ingress::create(device)? })
     }
 
-    /// The interfaces at whose roots the qdiscs are: that of `forward` and that of `reverse`.
+    /// The interfaces at whose roots the qdiscs are, of `forward` and of `reverse`.
     pub fn queues(&self) -> [&str; 2] {
         match self {
             Route::Between([first, second]) => [second, first],
@@ -66,7 +66,7 @@ impl Route {
     /// Lets frames take this path.
     ///
     /// # Errors
-    /// If an interface has other filters, or the kernel lacks such filters. Then nothing is changed.
+    /// If an interface has other filters, or the kernel lacks such filters. Then no change is made.
     pub fn begin(&self) -> Result<Begun<'_>, KernelError> {
         match self {
             Route::Between([first, second]) => redirect::join([first, second]).map(Begun::Between),

@@ -1,6 +1,6 @@
 //! Links that vary: their rate and delay follow a trace, steps or a model, and their wire loses, duplicates,
 //! corrupts, delays or reorders packets. Nothing here depends on a backend: a backend asks a [`Transmitter`]
-//! when a transmission begins and ends, and a [`Line`] when the packet arrives.
+//! when a transmission starts and ends, and a [`Line`] when the packet arrives.
 //!
 //! # Syntax in a scenario
 //! ```toml
@@ -13,11 +13,11 @@
 //! delay = { steps = [["0s", "20ms"], ["15s", "60ms"]] }       # csv, steps, ramp and model, too
 //! loss = { model = "gemodel", p = "1%", r = "20%" }           # the words of netem
 //! ```
-//! A trace with `loop` begins again at its last time. Without `loop` the last rate or delay stays; a trace of
+//! A trace with `loop` starts again at its last time. Without `loop` the last rate or delay stays; a trace of
 //! mahimahi, which has no rate, ends in silence. As in mahimahi, `loop` is true for a `trace`.
 //!
-//! A model is a trace that is computed. It has a `seed` of its own, so that all disciplines and all seeds of
-//! a scenario meet the same link, as they would with a file.
+//! A model is a trace that is computed. It has its own `seed`, so that all disciplines and all seeds of a
+//! scenario meet the same link, as they would with a file.
 //!
 //! # Pieces
 //! Every format is a stream of [`Piece`]s: for a while a constant rate, or at one instant a number of bytes.
@@ -29,7 +29,7 @@
 //!   transmission is the time at which the integral of the rate reaches its length, in whole numbers: the
 //!   unit is a bit/s times a picosecond. It is rounded up to a picosecond, and what passes in the rest of
 //!   that picosecond counts for the next packet if it follows at once. So no rounding adds up.
-//! - While the rate is zero no transmission begins, and one that has begun waits.
+//! - While the rate is zero no transmission starts, and one that has started waits.
 //! - Bytes at an instant, which are the *opportunities* of mahimahi: a packet leaves at the opportunity in
 //!   which its last byte fits, and what is left of it goes to the packets behind it. What is left when the
 //!   queue is empty is lost. This is the accounting that the manual page of mahimahi's `mm-link` describes.
@@ -41,7 +41,7 @@
 //! So a change is not an event of the backend: a trace costs a comparison per packet and some work per piece.
 //!
 //! # Random draws
-//! Each impairment draws from a stream of its own, so that one more impairment changes no other. There is one
+//! Each impairment draws from its own stream, so that one more impairment changes no other. There is one
 //! exception: loss and jitter share the stream of the wire, loss first, as they did before. The order for a
 //! packet is loss, corruption, jitter, reordering, duplication. A lost packet draws nothing else.
 

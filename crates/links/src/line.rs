@@ -1,6 +1,6 @@
 //! The wire of a link: delay and impairments.
 //!
-//! The words are those of `netem` (tc-netem(8)), with these differences:
+//! The words come from `netem` (tc-netem(8)), with these differences:
 //! - Delay and jitter: `netem` sorts its queue, so jitter reorders. Here packets keep their order unless
 //!   `unordered` is set. The same holds for a delay that falls.
 //! - `corrupt`: `netem` changes a bit, and the receiver discards the packet by a checksum. Here the far end
@@ -8,7 +8,7 @@
 //! - `reorder`: in `netem` a packet is sent at once, in front of those that wait for the delay. Here it is
 //!   late, by the time in which the link sends `distance` packets of its length, and a picosecond. If the
 //!   link is busy with equal packets, exactly `distance` packets overtake it, which is its extent by RFC
-//!   4737, section 4.2. The delay is never shorter than that of the wire.
+//!   4737, section 4.2. The delay is never shorter than the wire's.
 //! - `duplicate`: the copy arrives right behind the packet.
 
 use giveway_qdisc::{Rate, Rng, Share, Span, Streams, Time};
@@ -104,7 +104,7 @@ enum Delay {
 
 impl Line {
     /// A wire with a constant delay, a loss and a jitter, and further impairments, which take the place of
-    /// the first two. `streams` are those of the wire.
+    /// the first two. `streams` are the random streams of the wire.
     pub fn new(
         (delay, loss, jitter): (Span, Share, Span),
         impairments: &Impairments,
@@ -113,7 +113,7 @@ impl Line {
         Line::starting((delay, loss, jitter), impairments, streams, Time::ZERO)
     }
 
-    /// Like [`new`](Line::new); a delay that varies and hand-overs begin at `start`.
+    /// Like [`new`](Line::new); a delay that varies and hand-overs start at `start`.
     pub fn starting(
         (delay, loss, jitter): (Span, Share, Span),
         impairments: &Impairments,
@@ -138,7 +138,7 @@ impl Line {
         }
     }
 
-    /// Gives the wire other properties from `now` on, at which a delay that varies begins. Packets on the
+    /// Gives the wire other properties from `now` on, at which a delay that varies starts. Packets on the
     /// wire are not overtaken for that reason, and loss and jitter go on drawing from their stream.
     pub fn change(
         &mut self,
@@ -216,8 +216,8 @@ impl Line {
         matches!(self.delay, Delay::Constant(_)) && self.jitter.is_zero() && self.reorder.is_none()
     }
 
-    /// The fate of a packet of `bytes` bytes whose transmission ends at `end`. `rate` is that of the link
-    /// now. Ends come in order.
+    /// The fate of a packet of `bytes` bytes whose transmission ends at `end`. `rate` is the link's present
+    /// rate. Ends come in order.
     #[inline]
     pub fn carry(&mut self, bytes: u32, end: Time, rate: Rate) -> Fate {
         if self.loss.loses(end, self.start, &mut self.in_bad, &mut self.rng) {
@@ -319,8 +319,9 @@ mod tests {
         arrivals.into_iter().map(|(_, number)| number).collect()
     }
 
-    /// RFC 4737, section 3.3: a packet is reordered if its number is below that of one that arrived before.
-    /// Section 4.2.2: its extent is the number of arrivals since the earliest with a higher number.
+    /// RFC 4737, section 3.3: a packet is reordered if its number is below the number of a packet that
+    /// arrived before. Section 4.2.2: its extent is the number of arrivals since the earliest with a
+    /// higher number.
     fn extents(arrivals: &[u64]) -> Vec<usize> {
         let mut extents = Vec::new();
         let mut highest = 0;
@@ -336,8 +337,8 @@ mod tests {
 
     /// Gilbert's model with p = 1 % and r = 20 %. The stationary share of losses is p / (p + r) = 4.76 %. A
     /// burst has a geometric length with the mean 1/r = 5. There are some 9,500 bursts among 10^6 packets, so
-    /// the standard error of the mean length is sqrt(1 - r) / r / sqrt(9500) = 0.046, and that of the share
-    /// is 0.065 % (variance of a two-state chain). Bounds are four standard errors.
+    /// the standard error of the mean length is sqrt(1 - r) / r / sqrt(9500) = 0.046, and the standard error
+    /// of the share is 0.065 % (variance of a two-state chain). Bounds are four standard errors.
     #[test]
     fn gilbert_loses_its_share_in_bursts_of_its_length() {
         let loss =

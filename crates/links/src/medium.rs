@@ -5,7 +5,7 @@
 //! packets waits until the medium is free, then for the `access` time, then for a backoff, which is uniform
 //! from zero to `backoff`. The node whose backoff ends first gets the medium. The others keep what is left of
 //! theirs for the next time, so that in the long run all nodes get the medium equally often: this is the
-//! distributed coordination function. A node has one backoff for all its links, as an access point has for
+//! distributed coordination function. A node uses one backoff for all its links, as an access point does for
 //! its stations. [`Airtime`] says which of its links is next.
 //!
 //! A burst takes `overhead` (preamble, SIFS and block acknowledgement) and the transmission times of its
@@ -16,15 +16,14 @@
 //! - Backoffs are not counted in slots, so no two end at the same time and nothing collides. The window does
 //!   not grow.
 //! - A node waits for its backoff even if the medium has been free for long.
-//! - Packets carry no headers of the medium: a rate is that of IP packets. A lost packet is not repeated by
-//!   the link, and no rate is adapted.
+//! - Packets carry no headers of the medium: a rate counts IP packets. A lost packet is not repeated by the
+//!   link, and no rate is adapted.
 //!
 //! # Cost
 //! Constant per burst if links of a node take turns; with fair airtime amortized constant.
 //!
 //! # References
-//! - IEEE 802.11-2020, section 10.3 (DCF) and 10.12 (A-MPDU): the default times are those of 802.11n at 5
-//!   GHz.
+//! - IEEE 802.11-2020, section 10.3 (DCF) and 10.12 (A-MPDU): the default times come from 802.11n at 5 GHz.
 //! - T. Høiland-Jørgensen, M. Kazior, D. Täht, P. Hurtig, A. Brunstrom, "Ending the Anomaly: Achieving Low
 //!   Latency and Airtime Fairness in WiFi", USENIX ATC 2017: the scheduler of airtime.
 //! - M. Heusse, F. Rousseau, G. Berger-Sabbatel, A. Duda, "Performance anomaly of 802.11b", INFOCOM 2003.
@@ -40,7 +39,7 @@ pub enum Airtime {
     #[default]
     Turns,
     /// Each link gets the same time: deficit round robin over the time of bursts in both directions. A link
-    /// that had nothing to send goes first once.
+    /// that had no packets to send goes first once.
     Fair,
 }
 
@@ -126,7 +125,7 @@ struct Node {
     /// Its links that wait, the next one first. With fair airtime these are the links that had packets when
     /// they were last served, and may have none now.
     turns: VecDeque<u32>,
-    /// With fair airtime, the links that had nothing to send; they go first.
+    /// With fair airtime, the links that had no packets to send; they go first.
     fresh: VecDeque<u32>,
 }
 
@@ -255,7 +254,7 @@ impl Medium {
         }
     }
 
-    /// The next link of a node that has the medium.
+    /// The next link of a node with the medium.
     fn choose(&mut self, node: usize) -> Option<Station> {
         let node = &mut self.nodes[node];
         if self.spec.airtime == Airtime::Turns {
@@ -356,9 +355,9 @@ mod tests {
     }
 
     /// Nodes get the medium equally often, and the time between two bursts is the access time and the
-    /// shortest of their backoffs. With two nodes that keep what is left of theirs, a node begins a new
-    /// backoff of 50 us on average after each burst of its own, and half of the bursts are its own. So the
-    /// free time between bursts has a mean of 40 + 25 us.
+    /// shortest of their backoffs. With two nodes that keep what is left of theirs, a node starts a new
+    /// backoff of 50 us on average after each of its bursts, and half of the bursts are its own. So the free
+    /// time between bursts has a mean of 40 + 25 us.
     #[test]
     fn nodes_share_the_medium_equally() {
         let links = [((1, ACCESS_POINT), Span::ms(1)), ((2, ACCESS_POINT), Span::ms(1))];

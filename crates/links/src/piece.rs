@@ -9,7 +9,7 @@ pub struct Piece {
     pub length: Span,
     /// The rate in bit/s, or the delay in picoseconds.
     pub value: u64,
-    /// Bytes that may pass at the beginning of the piece, beside those of the rate.
+    /// Bytes that may pass at the start of the piece, in addition to its rate.
     pub burst: u64,
 }
 

@@ -19,8 +19,8 @@ use crate::rows::{Format, Row, Rows};
 pub enum Shape {
     /// A value stays until the next point.
     Steps,
-    /// The value changes linearly to that of the next point, in steps of 10 ms. Each step has the value in
-    /// its middle, so that the integral is that of the line.
+    /// The value changes linearly to the next point's, in steps of 10 ms. Each step takes the value in its
+    /// middle, so that the integral equals the line's.
     Ramp,
 }
 
@@ -28,7 +28,7 @@ pub enum Shape {
 #[derive(Clone, Debug)]
 pub struct Profile {
     kind: Kind,
-    /// True if it begins again at its end.
+    /// True if it starts again at its end.
     repeats: bool,
     /// The mean over the trace.
     mean: u64,
@@ -246,7 +246,7 @@ impl Profile {
     pub fn length(&self) -> Option<Span> {
         self.length
     }
-    /// True if it begins again at its end.
+    /// True if it starts again at its end.
     pub fn repeats(&self) -> bool {
         self.repeats
     }
@@ -280,16 +280,16 @@ impl Profile {
         Course { pieces }
     }
 
-    /// The mean from the beginning until a time, at least 1. It is that of the trace if there are more than a
-    /// million pieces until then.
+    /// The mean from the beginning until a time, at least 1. It is the mean of the trace if there are more
+    /// than a million pieces until then.
     ///
     /// # Panics
     /// As [`Profile::course`].
     pub fn mean_until(&self, until: Time) -> u64 {
-        const MOST_PIECES: u32 = 1 << 20;
+        const MAX_PIECES: u32 = 1 << 20;
         let mut course = self.course();
         let (mut at, mut sum) = (Time::ZERO, 0u128);
-        for _ in 0..MOST_PIECES {
+        for _ in 0..MAX_PIECES {
             if at >= until {
                 let mean = sum / u128::from(until.as_ps().max(1));
                 return if mean > 0 { mean as u64 } else { self.mean };

@@ -21,7 +21,7 @@ impl Quantity {
     }
 }
 
-/// Least time between two rows of a CSV file, or two points.
+/// Minimum time between two rows of a CSV file, or two points.
 pub(crate) const SHORTEST: Span = Span::us(10);
 /// The highest rate: a packet of 64 bytes still takes 51 ps.
 pub(crate) const HIGHEST: Rate = Rate::gbit(10_000);

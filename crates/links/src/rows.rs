@@ -6,9 +6,9 @@
 //!   length of the trace.
 //! - CSV: a time and a value per line, separated by a comma. A number without a unit is in seconds, or in
 //!   bit/s. The first time is zero, and each is later than the one before it. The last row is the end of a
-//!   loop. A first row of names and lines that begin with `#` are skipped.
+//!   loop. A first row of names and lines that start with `#` are skipped.
 //!
-//! Lines have at most [`LONGEST`] bytes, so that a binary file takes no memory.
+//! Lines are at most [`LONGEST`] bytes long, so that a binary file takes no memory.
 
 use std::io::{BufRead, Read};
 
@@ -17,12 +17,12 @@ use giveway_qdisc::{Rate, Span};
 use crate::error::TraceError;
 use crate::quantity::{HIGHEST, Quantity, SHORTEST, check};
 
-/// Most bytes of a line.
+/// Maximum number of bytes in a line.
 const LONGEST: u64 = 200;
 /// Bytes of an opportunity.
 pub(crate) const OPPORTUNITY: u64 = 1500;
-/// Most opportunities of a millisecond, by the highest rate.
-const MOST_OPPORTUNITIES: u64 = HIGHEST.as_bit() / 1000 / (8 * OPPORTUNITY);
+/// Maximum number of opportunities in a millisecond, by the highest rate.
+const MAX_OPPORTUNITIES: u64 = HIGHEST.as_bit() / 1000 / (8 * OPPORTUNITY);
 
 /// Format of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Format {
     Csv(Quantity),
 }
 
-/// A row: a time and what begins at it.
+/// A row: a time and what starts at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub at: Span,
@@ -101,11 +101,11 @@ impl<R: BufRead> Rows<R> {
         }
     }
 
-    /// The number of a line that has nothing else. A trace has a line for each packet, so this is on the path
-    /// of packets. `None` for any other line, which is left in the input.
+    /// The number of a line that has nothing else. A trace contains a line for each packet, so this is on the
+    /// path of packets. `None` for any other line, which is left in the input.
     #[inline]
     fn plain_number(&mut self) -> Option<u64> {
-        /// Fewer digits than those of the longest run.
+        /// Fewer digits than the longest run needs.
         const DIGITS: usize = 9;
         let buffer = self.input.fill_buf().ok()?;
         let mut number = 0;
@@ -166,7 +166,7 @@ impl<R: BufRead> Rows<R> {
                 return Err(TraceError::at(self.line, message, "sort the lines by time"));
             }
             Some(last) if row.at == last && !bursts => {
-                let message = format!("the time {last} is there twice");
+                let message = format!("the time {last} is listed twice");
                 return Err(TraceError::at(self.line, message, "write each time once, with one value"));
             }
             Some(last) if row.at < last + SHORTEST && !bursts => {
@@ -181,9 +181,9 @@ impl<R: BufRead> Rows<R> {
         }
         self.repeated = if self.last == Some(row.at) { self.repeated + 1 } else { 1 };
         self.last = Some(row.at);
-        if bursts && self.repeated > MOST_OPPORTUNITIES {
+        if bursts && self.repeated > MAX_OPPORTUNITIES {
             let message =
-                format!("more than {MOST_OPPORTUNITIES} opportunities at {} exceed 10 Tbit/s", row.at);
+                format!("more than {MAX_OPPORTUNITIES} opportunities at {} exceed 10 Tbit/s", row.at);
             return Err(TraceError::at(self.line, message, "write fewer lines with the same time"));
         }
         if let Format::Csv(quantity) = self.format {
@@ -264,7 +264,7 @@ mod tests {
     fn a_wrong_row_is_named_with_its_line() {
         let cases: [(&[u8], &str); 8] = [
             (b"0,1mbit\n2,1mbit\n1,1mbit", "line 3: the time goes back, from 2s to 1s"),
-            (b"0,1mbit\n0,2mbit", "line 2: the time 0s is there twice"),
+            (b"0,1mbit\n0,2mbit", "line 2: the time 0s is listed twice"),
             (b"1,1mbit", "line 1: the first row is at 1s, and nothing says what is before"),
             (b"0,11tbit", "line 1: the rate of 11000gbit exceeds 10 Tbit/s"),
             (b"0;1mbit", "line 1: expected two columns, time and rate, found \"0;1mbit\""),

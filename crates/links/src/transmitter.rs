@@ -13,7 +13,7 @@ const SMALL: u32 = 1 << 21;
 /// The time over which the rate of opportunities is measured.
 const WINDOW: Span = Span::ms(100);
 
-/// Computes when transmissions begin and end on a link whose rate follows a [`Profile`]. One packet is
+/// Computes when transmissions start and end on a link whose rate follows a [`Profile`]. One packet is
 /// transmitted at a time.
 #[derive(Debug)]
 pub struct Transmitter {
@@ -54,7 +54,7 @@ impl Transmitter {
         Transmitter::starting(profile, rate, Time::ZERO)
     }
 
-    /// Like [`new`](Transmitter::new), of a link whose profile begins at `start`. Nothing passes before.
+    /// Like [`new`](Transmitter::new), of a link whose profile starts at `start`. Nothing passes before.
     pub fn starting(profile: &Profile, rate: Rate, start: Time) -> Transmitter {
         let window = profile.bursts().then_some(Window { until: start + WINDOW, bytes: 0 });
         let mut transmitter = Transmitter {
@@ -72,7 +72,7 @@ impl Transmitter {
         transmitter
     }
 
-    /// The time at which the next transmission may begin: `now`, or later if nothing passes now. `now` never
+    /// The time at which the next transmission may start: `now`, or later if nothing passes now. `now` never
     /// goes back, and is not before the end of the last transmission.
     #[inline]
     pub fn ready(&mut self, now: Time) -> Time {

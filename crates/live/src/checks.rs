@@ -41,9 +41,9 @@ pub fn privileges() -> Option<Finding> {
 /// The offloads that merge packets before a bridge sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merging {
-    /// Those of both directions: frames that another machine or this one sends may be merged.
+    /// Features of both directions: frames that another machine or this one sends may be merged.
     All,
-    /// Those of received frames only. The bridge sends the frames of a detour itself.
+    /// Features of received frames only. The bridge sends the frames of a detour itself.
     Received,
 }
 
@@ -53,7 +53,7 @@ impl Merging {
     }
 }
 
-/// Checks the WAN interface of a router. It has an address, unlike those of a bridge.
+/// Checks the WAN interface of a router. It has an address, unlike the interfaces of a bridge.
 pub fn check_detour(name: &str, merging: Merging) -> Vec<Finding> {
     match InterfaceQuery::new() {
         Ok(query) => privileges().into_iter().chain(check_interface(&query, name, merging)).collect(),
@@ -154,8 +154,8 @@ fn check_interface(query: &InterfaceQuery, name: &str, merging: Merging) -> Vec<
 /// processor.
 pub fn check_ring(frames: usize) -> Option<Finding> {
     /// Frames of a millisecond at a million frames a second: the longest sleep while the link is busy.
-    const LEAST: usize = 1000;
-    (frames < LEAST).then(|| {
+    const MIN: usize = 1000;
+    (frames < MIN).then(|| {
         Finding::warning(
             format!(
                 "a ring of {frames} frames is full after {:.2} ms at a million frames a second, and the thread may sleep \
@@ -278,7 +278,7 @@ mod tests {
         assert!(missing.fatal && missing.remedy.contains("write one of ") && missing.remedy.contains("lo"));
     }
 
-    /// The features are those of `ethtool -k` in Linux 6.18, one of each kind, and others with similar names.
+    /// The features come from `ethtool -k` in Linux 6.18, one of each kind, and others with similar names.
     #[test]
     fn features_that_merge_packets_are_recognised() {
         let all = [

@@ -30,8 +30,8 @@
 //!   remains, which the cleanup process removes.
 //! - **The bridge does not know the detour.** A packet socket receives a frame before the ingress hook, which
 //!   then drops the original. A packet socket sends past the egress hook (PACKET_QDISC_BYPASS).
-//! - **A mark tells frames that come back from those of the link** (`MARK`). The ingress hook clears it, so
-//!   that no rule of the router sees it.
+//! - **A mark distinguishes frames that come back from frames of the link** (`MARK`). The ingress hook clears
+//!   it, so that no rule of the router sees it.
 //! - **Two processes may have hooks at once**, while one takes over from the other. Each hook gives the same
 //!   answer as the other process's, and ends the chain.
 //!
@@ -78,8 +78,8 @@ impl Detour {
         Ok(Detour { interface: interface.to_owned(), number: number.unsigned_abs() })
     }
 
-    /// Names of the pair's ends: that of the program and that of the kernel. They name the number of the
-    /// interface, because the name of an interface may be as long as is possible.
+    /// Names of the pair's ends: the program's and the kernel's. They name the number of the interface,
+    /// because the name of an interface may be as long as is possible.
     pub fn pair(&self) -> [String; 2] {
         [format!("gw{}", self.number), format!("gw{}-stack", self.number)]
     }
@@ -122,7 +122,7 @@ impl Detour {
         }
     }
 
-    /// Opens the ends of a bridge: that of the router and that of the link.
+    /// Opens the ends of a bridge, towards the router and towards the link.
     ///
     /// # Errors
     /// The error of the system, with the interface; CAP_NET_RAW is required.

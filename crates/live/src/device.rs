@@ -144,7 +144,7 @@ pub const BATCH: usize = 64;
 pub struct Ends {
     /// Name of the interface.
     pub name: String,
-    /// True if frames begin with an Ethernet header.
+    /// True if frames start with an Ethernet header.
     pub ethernet: bool,
     /// Link address; zeros if there is none.
     pub address: [u8; 6],

@@ -5,13 +5,13 @@
 //!
 //! # Time
 //! The port gets arrivals at the time stamps of the kernel, and dequeues packets at the times at which its
-//! link becomes free, in the order of these times ([`Core::advance`]). The schedule is therefore that of a
-//! link that is never late, even if the thread is late, and a long run has exactly the configured rate. There
-//! is one bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is
+//! link becomes free, in the order of these times ([`Core::advance`]). The schedule is therefore the same as
+//! on a link that is never late, even if the thread is late, and a long run has exactly the configured rate.
+//! There is one bound: a link that was late for more than [`CATCH_UP`] loses the excess (a *stall*, which is
 //! counted). Otherwise a thread that did not run for a while would send seconds of traffic at once.
 //!
 //! A link whose rate varies has a [`Transmitter`], as in the network simulator: it says when a transmission
-//! begins and ends, and the port is informed of each change of the rate before its next call. What passes in
+//! starts and ends, and the port is informed of each change of the rate before its next call. What passes in
 //! a stall is lost, as it is on a link that nobody uses.
 
 pub mod driver;
@@ -76,11 +76,11 @@ pub struct Parts {
     pub build: Build,
     /// The rate over time, and delay, loss and other impairments after the link.
     pub emulation: LinkEmulation,
-    /// Time at which the rate and the delay over time begin. Nothing passes before if the rate varies.
+    /// Time at which the rate and the delay over time start. Nothing passes before if the rate varies.
     pub start: Time,
     /// Rules for the counted length of a packet.
     pub counting: Counting,
-    /// True if frames begin with an Ethernet header.
+    /// True if frames start with an Ethernet header.
     pub ethernet: bool,
     /// Cutting and joining of fragments.
     pub fragments: fragments::Settings,
@@ -110,7 +110,7 @@ pub struct Core {
     build: Build,
     /// The transmitter, if the rate varies.
     transmitter: Option<Transmitter>,
-    /// Time before which the transmitter does not begin a transmission, as far as it was asked.
+    /// Time before which the transmitter does not start a transmission, as far as it was asked.
     ready: Time,
     /// Latest time that the port got.
     at: Time,
@@ -653,14 +653,14 @@ impl Core {
     /// Writes the classes into `status`. Their names are copied, which takes a while for many classes, so
     /// this happens once a second and for a bounded number.
     fn snapshot_classes(&mut self, now: Time, status: &mut Status) {
-        const MOST: usize = 1000;
+        const MAX: usize = 1000;
         const EVERY: Span = Span::s(1);
         if now >= self.classes_due {
             self.classes_due = now + EVERY;
             self.classes.clear();
             let classes = &mut self.classes;
             self.port.classes(&mut |state| {
-                if classes.len() < MOST {
+                if classes.len() < MAX {
                     classes.push(state);
                 }
             });

@@ -1,7 +1,7 @@
 //! Link emulation: delay, loss and other impairments after the link, so that one process emulates a whole
 //! path.
 //!
-//! The wire is that of the network simulator ([`Line`]), so that results can be compared. A frame enters when
+//! The wire comes from the network simulator ([`Line`]), so that results can be compared. A frame enters when
 //! its last bit has left the transmitter. Frames do not overtake each other unless they are reordered or
 //! `unordered` is set. A damaged frame is discarded, as the far end of a real link discards it.
 
@@ -25,7 +25,7 @@ pub struct LinkEmulation {
 }
 
 impl LinkEmulation {
-    /// A constant rate, no delay and no impairment: a frame leaves when its transmission begins.
+    /// A constant rate, no delay and no impairment: a frame leaves when its transmission starts.
     pub fn none() -> LinkEmulation {
         LinkEmulation::default()
     }
@@ -52,7 +52,7 @@ impl LinkEmulation {
 pub struct InFlight {
     /// Time at which the frame is due at the outgoing interface.
     pub due: Time,
-    /// Buffer of the pool that has the frame.
+    /// Buffer of the pool that contains the frame.
     pub buffer: u32,
     /// Length of the frame, in bytes.
     pub length: u32,
@@ -63,8 +63,8 @@ pub struct InFlight {
 pub struct Transmission {
     /// Length of the packet on the link, in bytes.
     pub bytes: u32,
-    /// Time at which the frame leaves if there is no emulation: that of its first bit, or of its last bit if
-    /// the rate varies.
+    /// Time at which the frame leaves if there is no emulation: for its first bit, or for its last bit if the
+    /// rate varies.
     pub begin: Time,
     /// Time of the last bit.
     pub end: Time,
@@ -82,7 +82,7 @@ pub struct LinkEmulator {
 }
 
 impl LinkEmulator {
-    /// Creates an emulator without frames. What varies begins at `start`. It allocates nothing while at most
+    /// Creates an emulator without frames. What varies starts at `start`. It does not allocate while at most
     /// `frames` frames are in flight.
     pub fn new(config: &LinkEmulation, streams: &Streams, frames: usize, start: Time) -> LinkEmulator {
         let streams = streams.within("line");
@@ -91,7 +91,7 @@ impl LinkEmulator {
         LinkEmulator { line, streams, in_flight: VecDeque::with_capacity(frames) }
     }
 
-    /// Changes the configuration. Frames in flight keep their times. What varies begins at `now`.
+    /// Changes the configuration. Frames in flight keep their times. What varies starts at `now`.
     pub fn set(&mut self, config: &LinkEmulation, now: Time) {
         let streams = &self.streams;
         match &mut self.line {

@@ -23,8 +23,8 @@
 //! Length fields of packets are not trusted. An IP header may state a length of 20 in a frame of 1,514 bytes,
 //! or of 65,535 in a frame of 60. If a shaper counted the stated length, frames of the first kind would pass
 //! faster than the rate, and frames of the second kind would use up the time of the link, or the quantum of a
-//! flow, with almost no data. The counted length is therefore that of the frame. For a packet of less than 46
-//! bytes on Ethernet it includes the padding, as in `tc`.
+//! flow, with almost no data. The counted length is therefore the frame's. For a packet of less than 46 bytes
+//! on Ethernet it includes the padding, as in `tc`.
 
 use std::num::NonZeroU32;
 
@@ -37,7 +37,7 @@ use crate::device::link_type;
 /// The payload that a packet has in the live backend: a reference to a frame in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Buffer of the pool that has the frame.
+    /// Buffer of the pool that contains the frame.
     pub buffer: u32,
     /// Length of the frame, in bytes.
     pub length: u32,
@@ -88,7 +88,7 @@ struct FlowBytes {
 }
 
 impl FlowBytes {
-    /// An entry of a flow that has sent nothing.
+    /// An entry of a flow that has not sent yet.
     const fn new(flow: FlowKey, last_s: u32) -> FlowBytes {
         FlowBytes { flow, bytes: 0, last_s, acknowledged: None }
     }
@@ -134,7 +134,7 @@ pub struct ParsedHeaders {
 }
 
 impl HeaderParser {
-    /// Creates a parser for frames that begin with an Ethernet header (`ethernet`), or else with an IP
+    /// Creates a parser for frames that start with an Ethernet header (`ethernet`), or else with an IP
     /// header. The keys of its hash come from `streams`.
     pub fn new(ethernet: bool, counting: Counting, streams: &Streams) -> HeaderParser {
         let mut keys = streams.within("flows").rng();
@@ -218,7 +218,7 @@ impl HeaderParser {
         self.hasher.hash(address) as u16
     }
 
-    /// The state of a flow that has a packet now.
+    /// The state of a flow with a packet now.
     fn state(&mut self, flow: FlowKey, now: Time) -> &mut FlowBytes {
         let now_s = (now.as_ps() / Time::s(1).as_ps()) as u32;
         let entry = &mut self.offsets[flow.0 as usize & (FLOWS - 1)];

@@ -11,11 +11,12 @@
 //! [`Handle`] has what another process needs to take the interfaces over.
 //!
 //! # Principles
-//! - **The discipline gets the times of the link, not those of the thread.** A thread wakes up late, but a
-//!   real link is not late. Arrivals therefore have the time stamps of the kernel, and departures the times
-//!   at which the link becomes free; the discipline gets both in the order of these times. The lateness of
+//! - **The discipline gets the times of the link, not of the thread.** A thread wakes up late, but a real
+//!   link is not late. Arrivals therefore have the time stamps of the kernel, and departures the times at
+//!   which the link becomes free; the discipline gets both in the order of these times. The lateness of
 //!   actual transmissions is measured ([`statistics::Statistics::lateness`]). There is no burst size to
-//!   configure: late frames are sent at once, but at most those of a bounded time ([`direction::CATCH_UP`]).
+//!   configure: late frames are sent at once, but at most the frames of a bounded time
+//!   ([`direction::CATCH_UP`]).
 //! - **Fail open.** After a panic, or if a queue is stuck, the direction forwards plainly ([`plain`]), and
 //!   this is reported.
 //! - **Least privilege.** After set-up no thread is root or has a capability, and each thread has only the

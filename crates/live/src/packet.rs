@@ -193,8 +193,8 @@ impl PacketReceiver {
     }
 }
 
-/// Requests the time stamps of the interface instead of those of the ring. So a frame has the same stamp in
-/// all sockets, and the stamp does not include the wait for a processor.
+/// Requests the time stamps of the interface instead of the ring's. So a frame has the same stamp in all
+/// sockets, and the stamp does not include the wait for a processor.
 fn stamp_at_interface(fd: &OwnedFd) -> io::Result<()> {
     // The first option makes the kernel stamp all frames, and the second one use that stamp in the ring.
     set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMP, &1)?;

@@ -11,7 +11,7 @@ pub struct Pool {
     /// Number of the first buffer that was never used. The system need not have provided its memory yet.
     fresh: u32,
     capacity: u32,
-    /// Fewest buffers that were ever free.
+    /// Minimum number of buffers that were ever free.
     least_free: u32,
 }
 

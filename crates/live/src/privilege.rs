@@ -3,7 +3,7 @@
 //!
 //! Users, capabilities, Landlock rules and system call filters are attributes of threads, so each thread
 //! calls [`settle`] itself. The C library changes the user of all threads at once, which would fail in
-//! threads that have a filter already; the system calls are therefore made directly.
+//! threads with a filter already; the system calls are therefore made directly.
 
 mod calls;
 mod files;

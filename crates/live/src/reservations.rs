@@ -19,7 +19,7 @@
 //!   on the link can forge the address of another one.
 //! - With a key, each message is accepted once ([`giveway_reserve::guard`]). The numbers of both directions
 //!   are kept together: a copy is detected on either side.
-//! - Frames of the same EtherType that do not begin like a control packet are forwarded like all others.
+//! - Frames of the same EtherType that do not start like a control packet are forwarded like all others.
 //!
 //! # Time
 //! Start and end of a reservation are in Unix time, in nanoseconds since 1970, and are compared with the time

@@ -7,7 +7,7 @@ use giveway_live::Command;
 use giveway_qdisc::{Rate, Span};
 use giveway_wire::fragment::{Cutter, ETHER_TYPE, Plan, Size};
 
-/// A frame that begins like an IP packet, and its fragments.
+/// A frame that starts like an IP packet, and its fragments.
 fn pieces(number: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut whole = frame(0x0800, number, 1514);
     whole[14] = 0x45;

@@ -13,7 +13,7 @@ pub(crate) struct Arrivals {
     measured: Vec<PortId>,
     crossed: Option<Crossed>,
     pairs: Pairs,
-    /// Sets of measured ports, as their places in `series`. Each pair of nodes has the number of its set.
+    /// Sets of measured ports, as their places in `series`. Each pair of nodes carries the number of its set.
     sets: Vec<Vec<usize>>,
     numbers: BTreeMap<Vec<usize>, u32>,
     /// The series of each measured port.

@@ -100,8 +100,8 @@ struct Windows {
 /// packets, where t is the time since the arrival of each.
 ///
 /// For given packets, the number of busy servers is a sum of independent variables. Its variance is therefore
-/// that of Y plus that of each server: Var Y + E Y - E Y/2. Divided by the mean, E Y, this is 1/2 + Var Y / E
-/// Y.
+/// the variance of Y plus each server's: Var Y + E Y - E Y/2. Divided by the mean, E Y, this is 1/2 + Var Y /
+/// E Y.
 #[derive(Clone)]
 struct Servers {
     y: f64,
@@ -285,7 +285,7 @@ impl Windows {
         self.packets += 1;
     }
 
-    /// Ends the current window and begins that of `now`. The windows between them are empty.
+    /// Ends the current window and starts the window of `now`. The windows between them are empty.
     fn turn(&mut self, now: Time) {
         self.total += self.packets;
         self.squares += u128::from(self.packets) * u128::from(self.packets);
@@ -373,8 +373,8 @@ mod tests {
         assert!((found - expected).abs() <= error, "{found} is not {expected}");
     }
 
-    /// The counts of a Poisson stream have equal mean and variance in windows of every length, and so has the
-    /// number of busy servers. The standard deviation of an index over n windows is sqrt(2/n): 0.045 for
+    /// The counts of a Poisson stream have equal mean and variance in windows of every length, and so does
+    /// the number of busy servers. The standard deviation of an index over n windows is sqrt(2/n): 0.045 for
     /// windows of 1 s in 1,000 s.
     #[test]
     fn poisson_arrivals_are_the_measure() {
@@ -386,8 +386,8 @@ mod tests {
         close(stream.peakedness(), 1.0, 0.02);
     }
 
-    /// Batches of k that arrive like a Poisson stream: the variance of counts is k² times that of the
-    /// batches, the mean k times, so the index is k. E Y = k c and Var Y = k² c/2 for c batches per holding
+    /// Batches of k that arrive like a Poisson stream: the variance of counts is k² times the batches'
+    /// variance, the mean k times, so the index is k. E Y = k c and Var Y = k² c/2 for c batches per holding
     /// time, so the peakedness is 1/2 + k/2.
     #[test]
     fn batches_by_formula() {

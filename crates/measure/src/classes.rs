@@ -1,4 +1,4 @@
-//! Counters of the classes of disciplines, at the begin of the measurement interval and at the end of a run.
+//! Counters of the classes of disciplines, at the start of the measurement interval and at the end of a run.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Classes {
 /// The reports of one port, in the order in which the discipline visits its classes.
 #[derive(Clone, Debug, Default)]
 struct Reported {
-    /// Counters at the begin of the measurement interval.
+    /// Counters at the start of the measurement interval.
     before: Vec<ClassState>,
     /// Counters at the end.
     after: Vec<ClassState>,

@@ -1,4 +1,4 @@
-//! A contest of senders: every pair of them shares a link of its own, and a matrix shows who gets how much.
+//! A contest of senders: every pair of them shares its own link, and a matrix shows who gets how much.
 //!
 //! The senders of a pair are two groups of sources, and the pair of a sender with itself is one group with
 //! both.
@@ -164,7 +164,7 @@ fn three_digits(number: f64) -> usize {
     }
 }
 
-/// Mean and half the width of the interval. `decimals` are those of a mean.
+/// Mean and half the width of the interval. `decimals` applies to a mean.
 fn cell(estimate: Option<&Estimate>, scale: f64, decimals: impl Fn(f64) -> usize, sign: &str) -> String {
     let Some((estimate, mean)) = estimate.and_then(|each| Some((each, each.mean? / scale))) else {
         return "-".to_owned();

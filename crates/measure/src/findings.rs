@@ -27,7 +27,7 @@ fn value(row: &Row, metric: &str) -> String {
     if unit.is_empty() { number } else { format!("{number} {unit}") }
 }
 
-/// The rows of a table that have a metric, the best mean first.
+/// The rows of a table with a metric, the best mean first.
 #[derive(Debug)]
 struct Ranking<'a> {
     rows: Vec<(&'a Row, String)>,

@@ -56,9 +56,8 @@ pub struct Layout {
     /// The measured ports, whose packets form the summary. The first is the bottleneck.
     pub measured: Vec<PortId>,
     /// The measured ports on the routes of flows. Goodput counts flows that cross the bottleneck. If several
-    /// ports are measured, each has a summary of its own with the flows that cross it. If no port is
-    /// measured, goodput counts flows that cross any port. `None` if unknown: then all flows count
-    /// everywhere.
+    /// ports are measured, each has its own summary with the flows that cross it. If no port is measured,
+    /// goodput counts flows that cross any port. `None` if unknown: then all flows count everywhere.
     pub crossed: Option<Crossed>,
     /// Names of ports in tables.
     pub port_names: Vec<(PortId, String)>,
@@ -88,7 +87,7 @@ pub struct Layout {
     pub keep_series: bool,
     /// Interval of the backend's samples of ports. Shares and delays over time are not finer.
     pub sample: Span,
-    /// True if the end of the run is unknown, and `until` is only a limit. Then stretches of time begin with
+    /// True if the end of the run is unknown, and `until` is only a limit. Then stretches of time start with
     /// the length of `sample`, and become longer while the run goes on.
     pub open_ended: bool,
     /// Keeps samples of senders as rows, if the backend takes any.

@@ -7,8 +7,8 @@ use crate::metrics::short_label;
 use crate::table::{Estimate, Row, Table};
 use crate::terminal::Style;
 
-/// Most classes of a level that are listed one by one. Of more, the extremes are.
-const MOST: usize = 16;
+/// Maximum number of classes of a level that are listed one by one. Of more, the extremes are.
+const MAX: usize = 16;
 
 /// The classes of one discipline, by level, with the columns of their tables.
 struct Classes<'a> {
@@ -93,7 +93,7 @@ impl<'a> Classes<'a> {
     /// The classes that are listed, each with a remark.
     fn listed(&self, level: usize) -> Vec<(usize, String)> {
         let mut classes = self.at(level);
-        if classes.len() <= MOST {
+        if classes.len() <= MAX {
             return classes.into_iter().map(|class| (class, String::new())).collect();
         }
         let order = |metric: &'static str| {

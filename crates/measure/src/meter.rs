@@ -28,11 +28,11 @@ pub(crate) struct Meter {
     varies: bool,
     /// Start of the latest transmission, and the length of its packet.
     latest: (Time, u32),
-    /// Busy time within the interval of a transmission that began before it.
+    /// Busy time within the interval of a transmission that started before it.
     busy_before: Span,
-    /// Busy time after the interval of a transmission that began within it.
+    /// Busy time after the interval of a transmission that started within it.
     busy_after: Span,
-    /// Bytes whose transmission began within the measurement interval.
+    /// Bytes whose transmission started within the measurement interval.
     pub bytes_sent: u64,
     /// Marks within the measurement interval.
     pub marks: u64,
@@ -146,7 +146,7 @@ impl Meter {
         self.fingerprint.dropped(meta, why, now);
     }
 
-    /// Counts the busy time at the edges of the interval. A transmission begins at `now`; if an edge lies
+    /// Counts the busy time at the edges of the interval. A transmission starts at `now`; if an edge lies
     /// between the latest transmission and this one, the latest packet may have been on the link at the edge.
     #[cold]
     fn edges(&mut self, now: Time) {
@@ -192,7 +192,7 @@ impl Meter {
         self.marks += u64::from(self.measures(now));
     }
 
-    /// Sets the start of the measurement interval to that of the plan.
+    /// Sets the start of the measurement interval to the plan's.
     pub(crate) fn begins(&mut self, layout: &Layout) {
         self.from = layout.from;
         self.series = layout.keep_series.then(|| Series::new(layout));

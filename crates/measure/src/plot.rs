@@ -16,7 +16,7 @@ pub struct DelayPlot {
 }
 
 /// The largest number of sources that have lines.
-const MOST_SOURCES: usize = 4;
+const MAX_SOURCES: usize = 4;
 
 /// The longest name of a source, characters. Longer names are cut off.
 const NAME_WIDTH: usize = 16;
@@ -27,7 +27,7 @@ const NUMBER_WIDTH: usize = 12;
 /// The name of the line of the link.
 const LINK_RATE: &str = "link rate";
 
-/// The fewest columns of a line, however narrow the terminal.
+/// Minimum number of columns of a line, however narrow the terminal.
 const FEWEST: usize = 10;
 
 /// Delays whose highest mean is more than this many times the lowest have a logarithmic scale.
@@ -68,8 +68,8 @@ impl DelayPlot {
                 sources.push(&row.source);
             }
         }
-        let more = sources.len().saturating_sub(MOST_SOURCES);
-        sources.truncate(MOST_SOURCES);
+        let more = sources.len().saturating_sub(MAX_SOURCES);
+        sources.truncate(MAX_SOURCES);
         let room = Room::of(&sources, style);
         let parts = self.runs.iter().map(|(qdisc, rows)| {
             let of_source = |source: &&str| {
@@ -114,7 +114,7 @@ impl DelayPlot {
 struct Room {
     /// The width of names, with two spaces in front.
     names: usize,
-    /// The most blocks of a line.
+    /// Maximum number of blocks of a line.
     columns: usize,
     /// True if there is room for numbers behind the blocks, which a narrow terminal has not.
     has_numbers: bool,
@@ -130,7 +130,7 @@ impl Room {
         Room { names, columns, has_numbers }
     }
 
-    /// The axis of time, the lines of each discipline, and that of the link.
+    /// The axis of time, the lines of each discipline, and the line of the link.
     fn lines(
         &self,
         (begin_s, end_s): (f64, f64),

@@ -95,7 +95,7 @@ impl<P> Recorder<P> {
         }
     }
 
-    /// Begins the measurement interval at `at`, for a plan that did not know the time in advance.
+    /// Starts the measurement interval at `at`, for a plan that did not know the time in advance.
     pub fn begin(&mut self, at: Time) {
         self.layout.from = at;
         let layout = &self.layout;
@@ -115,8 +115,8 @@ impl<P> Recorder<P> {
     }
 
     /// Returns a copy of the recorder so far, with the samples of queues since the previous copy, while
-    /// recording continues. The samples ([`Record::queue`]) of all copies together are those of the run, so a
-    /// copy does not grow with time.
+    /// recording continues. The samples ([`Record::queue`]) of all copies together are the samples of the
+    /// run, so a copy does not grow with time.
     pub fn part(&mut self) -> Recorder<P> {
         let queue = std::mem::take(&mut self.queue);
         let copy = Recorder {
@@ -137,7 +137,8 @@ impl<P> Recorder<P> {
         copy
     }
 
-    /// Takes the samples of queues, for a caller that concatenates those of all [parts](Recorder::part).
+    /// Takes the samples of queues, for a caller that concatenates the samples of all
+    /// [parts](Recorder::part).
     pub fn take_samples(&mut self) -> Vec<QueueRow> {
         std::mem::take(&mut self.queue)
     }

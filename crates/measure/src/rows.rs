@@ -106,7 +106,8 @@ pub struct DelayRow {
     pub port: String,
     /// Name of the sources.
     pub source: String,
-    /// Sojourn times at the port of the packets whose transmission began in the stretch; `None` without any.
+    /// Sojourn times at the port of the packets whose transmission started in the stretch; `None`
+    /// without any.
     pub sojourn: Option<Delayed>,
     /// One-way delays of the data packets that crossed the port and reached their receiver in the stretch;
     /// `None` without any, or if the backend does not know when packets were sent.
@@ -116,7 +117,7 @@ pub struct DelayRow {
 }
 
 /// The number of packets, at least one, and the mean and the largest of their delays. A quantile would need a
-/// histogram for each source and stretch; the largest delay is exact, and so is that of several stretches.
+/// histogram for each source and stretch; the largest delay is exact, also over several stretches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delayed {
     /// Number of packets.
@@ -161,9 +162,9 @@ pub struct ProgressRow {
 
 /// The episodes of a flow at a port, and its packets there, in the whole run.
 ///
-/// An episode begins when a packet of the flow arrives at the port while no packet of the flow is queued
-/// there, even if the packet is dropped. A packet on the wire is not queued. The EFD paper, section 3,
-/// calls an episode a fragment.
+/// An episode starts when a packet of the flow arrives at the port while no packet of the flow is queued
+/// there, even if the packet is dropped. A packet on the wire is not queued. The EFD paper, section 3, calls
+/// an episode a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpisodeRow {
     /// The port.
@@ -174,7 +175,7 @@ pub struct EpisodeRow {
     pub packets: u64,
     /// Bytes of the packets that arrived.
     pub bytes: u64,
-    /// Packets that arrived with data: those of more than 64 bytes.
+    /// Packets that arrived with data, which have more than 64 bytes.
     pub data_packets: u64,
     /// Number of episodes.
     pub episodes: u64,

@@ -10,7 +10,7 @@ use crate::rows::Delayed;
 const STRETCHES: u64 = 100;
 
 /// The largest number of stretches of a recording whose end is not known in advance.
-const MOST: usize = 200;
+const MAX: usize = 200;
 
 /// Sums over the packets of one source in one stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Sums {
 
 /// Sums over packets, by source and stretch of the measurement interval.
 ///
-/// The number of stretches has a bound. If the end of the run is unknown, stretches begin short, and two
+/// The number of stretches has a bound. If the end of the run is unknown, stretches start short, and two
 /// become one whenever there are too many.
 #[derive(Clone)]
 pub(crate) struct Series {
@@ -69,7 +69,7 @@ pub(crate) struct Series {
 impl Series {
     pub(crate) fn new(layout: &Layout) -> Series {
         let stretch = length(layout);
-        let slots = if layout.open_ended { MOST } else { number(layout.measured_time(), stretch) };
+        let slots = if layout.open_ended { MAX } else { number(layout.measured_time(), stretch) };
         Series {
             from: layout.from,
             until: layout.until,
@@ -272,7 +272,7 @@ mod tests {
         // A pause of an hour doubles the stretches until there is room.
         series.ends(Time::s(21_600));
         series.count(1, 100, Span::ZERO, Time::s(3_660));
-        let total: u64 = (0..MOST).map(|at| series.of(1, at).packets).sum();
+        let total: u64 = (0..MAX).map(|at| series.of(1, at).packets).sum();
         assert_eq!((series.stretch, total), (Span::ms(25_600), 601));
         assert_eq!(series.of(1, 3_660_000 / 25_600).packets, 1);
     }

@@ -168,7 +168,7 @@ fn merge_names<'a>(names: &mut Vec<&'a str>, more: impl Iterator<Item = &'a str>
 }
 
 impl Estimate {
-    /// Mean and interval over the seeds that have a value.
+    /// Mean and interval over the seeds with a value.
     pub fn over(per_seed: Vec<Option<f64>>) -> Estimate {
         let values: Vec<f64> = per_seed.iter().flatten().copied().collect();
         let n = values.len() as f64;

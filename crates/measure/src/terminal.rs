@@ -61,7 +61,7 @@ fn blocks(groups: Vec<Group>, room: usize) -> Vec<Vec<Group>> {
 }
 
 impl Group {
-    /// Width in characters, at least that of the title.
+    /// Width in characters, at least the title's.
     fn width(&self) -> usize {
         let columns: usize = self.columns.iter().map(|column| column.width + BETWEEN_COLUMNS).sum();
         (columns - BETWEEN_COLUMNS).max(self.title.chars().count())

@@ -17,7 +17,7 @@ fn pass(recorder: &mut Recorder, bytes: u32, next_hop: Option<u16>, now: Time) {
 }
 
 /// 1,250 bytes take 10 ms. Three packets have 4 ms, 10 ms and 3 ms within the interval: 17 ms of a second.
-/// One ends before the interval, and one begins after it.
+/// One ends before the interval, and one starts after it.
 #[test]
 fn the_link_is_busy_for_the_time_within_the_interval() {
     let mut recorder = Recorder::new(layout());
@@ -71,8 +71,8 @@ fn completion_times_of_a_class_of_sizes() {
     close(&record, "flows_gt3MB_completed", 0.0);
 }
 
-/// Two pages took 0.2 s and 0.6 s, one is not complete, and one began before the interval. The median of two
-/// is the first one, and the higher quantiles are the second one.
+/// Two pages took 0.2 s and 0.6 s, one is not complete, and one started before the interval. The median of
+/// two is the first one, and the higher quantiles are the second one.
 #[test]
 fn pages_are_groups() {
     let page = |id, start, end, ending| FlowReport {
@@ -101,7 +101,7 @@ fn pages_are_groups() {
 }
 
 /// 100 kB and 200 kB in 0.5 s each are rates of 1 : 2, so the index is 9/(2·5). A transfer with a byte less
-/// and one that began before the interval do not count.
+/// and one that started before the interval do not count.
 #[test]
 fn fairness_among_large_transfers() {
     let large = |id, bytes| FlowReport { bytes, delivered: bytes, end: Time::ms(1_500), ..transfer(id) };
@@ -140,8 +140,8 @@ fn delays_from_stream_to_stream() {
 }
 
 /// Two streams look like calls. One has 50 packets of 172 bytes in the whole second, of which one is lost.
-/// The other began an hour before, and sends 60 packets within the second. Their mean delays are 10 ms and 30
-/// ms, the largest 99th percentile is 60 ms, and 1 of 110 packets is lost.
+/// The other started an hour before, and sends 60 packets within the second. Their mean delays are 10 ms and
+/// 30 ms, the largest 99th percentile is 60 ms, and 1 of 110 packets is lost.
 ///
 /// Three streams do not: one with 9 packets a second, one with packets of 1,000 bytes, and one of less than a
 /// second.
@@ -171,7 +171,7 @@ fn streams_that_look_like_calls() {
 
 /// A packet arrives every 10 ms, and all have the same next hop, so departures equal arrivals. 10 % of the
 /// windows of 1 ms have one packet, the others none: variance 0.09 over mean 0.1. All windows of 10 ms have 1
-/// packet and those of 100 ms have 10, so their variance is 0. Only one window of 1 s fits.
+/// packet and all windows of 100 ms have 10, so their variance is 0. Only one window of 1 s fits.
 #[test]
 fn burstiness_of_arrivals_and_departures() {
     let mut recorder = Recorder::new(Layout { bursts: true, ..layout() });

@@ -69,9 +69,9 @@ fn a_backlog_without_duration_does_not_count() {
     close(&record, "drops", 1.0);
 }
 
-/// Sojourn times of 1, 2, ..., 100 µs, of which those of small packets are 1 to 10 µs: ranks 50, 95 and 99 of
-/// 100, and 5, 10 and 10 of 10. Above 2,047 ns the buckets of the histogram are wider, so that a quantile may
-/// be 0.1 % larger.
+/// Sojourn times of 1, 2, ..., 100 µs, of which small packets have 1 to 10 µs: ranks 50, 95 and 99 of 100,
+/// and 5, 10 and 10 of 10. Above 2,047 ns the buckets of the histogram are wider, so that a quantile may be
+/// 0.1 % larger.
 #[test]
 fn sojourn_times_by_rank() {
     let mut recorder = Recorder::new(layout());
@@ -199,13 +199,13 @@ fn completion_times_and_incomplete_transfers() {
 }
 
 /// Two endless transfers have shares of 3 : 1, so the index is (3 + 1)²/(2·(9 + 1)) = 0.8. The endless
-/// transfer that began late, the streams and the transfer of a given size do not count.
+/// transfer that started late, the streams and the transfer of a given size do not count.
 ///
 /// With fewer than two endless transfers, streams count. Two streams send 2,000 and 18,000 bytes, of which
 /// 10,000 arrive, so their fair shares are 2,000 and 8,000. If half of each arrives, 1,000 and 9,000, the
 /// ratios to the fair shares are 0.5 and 1.125, and the index is 1.625²/(2·(0.25 + 1.265625)) = 169/194. If
-/// both send more than an equal share, the index is that of the delivered bytes: 3,000 and 1,000 of 10,000
-/// each give 0.8. If everything arrives, the index is 1.
+/// both send more than an equal share, the index is computed from the delivered bytes: 3,000 and 1,000 of
+/// 10,000 each give 0.8. If everything arrives, the index is 1.
 #[test]
 fn fairness_is_among_comparable_flows() {
     let endless = |id, goodput_bytes| FlowReport {
@@ -274,7 +274,7 @@ fn each_group_of_sources_has_its_metrics() {
     missing(&record, "src.web.delay_p99_s");
 }
 
-/// Three transfers deliver 1,000 bytes in 0.1 s, 1,000 bytes in the 0.2 s of one that began in the warm-up,
+/// Three transfers deliver 1,000 bytes in 0.1 s, 1,000 bytes in the 0.2 s of one that started in the warm-up,
 /// and 500 bytes in the 0.5 s until the end of the interval: 10,000, 5,000 and 1,000 bytes/s, so the index is
 /// 16²/(3·126) = 128/189. A refused transfer, one that ended before the interval, and a group do not count.
 ///
@@ -489,7 +489,7 @@ fn samples_of_senders_are_kept_on_request() {
 }
 
 /// The mean is over the samples at 1.0 s and 1.5 s, without those before the interval and at its end. The
-/// maximum is that of the whole run until the last sample, whatever the times of the samples.
+/// maximum covers the whole run until the last sample, whatever the times of the samples.
 #[test]
 fn flow_tables_have_metrics_and_series() {
     let mut recorder = Recorder::new(Layout { keep_series: true, ..layout() });
@@ -578,7 +578,7 @@ fn recorder_links(
 }
 
 /// The counters of a class before the measurement interval do not count, and a class without such a report
-/// began within it.
+/// started within it.
 #[test]
 fn classes_have_the_metrics_of_the_interval() {
     let mut recorder = Recorder::<()>::new(layout());
@@ -740,8 +740,8 @@ fn delays_over_time_by_hand() {
     assert!(without.delays.is_empty(), "series were not asked for");
 }
 
-/// The sender, the bottleneck and the receivers of a network are in three parts: all rows are those of one
-/// recorder that observes everything.
+/// The sender, the bottleneck and the receivers of a network are in three parts: all rows equal the rows of
+/// one recorder that observes everything.
 #[test]
 fn delays_of_parts_are_those_of_the_whole() {
     let layout = Layout { keep_series: true, varying: vec![BOTTLENECK], ..layout() };

@@ -25,7 +25,7 @@ pub struct Backlogged {
     pub bytes: u32,
 }
 
-/// The fewest pairs of enqueue and dequeue before the clock starts.
+/// Minimum number of pairs of enqueue and dequeue before the clock starts.
 const WARM_UP: u64 = 20_000;
 /// Pairs in a batch.
 const BATCH: u64 = 20_000;

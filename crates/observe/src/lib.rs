@@ -1,7 +1,7 @@
 //! A run of a scenario with a recorder, at once or step by step, and the cost of a packet on this machine.
 //!
-//! The simulator is generic over its probe, and this crate has its instance with a recorder, compiled for
-//! speed. A caller with more probes, such as an export, has an instance of its own.
+//! The simulator is generic over its probe, and this crate provides its instance with a recorder, compiled
+//! for speed. A caller with more probes, such as an export, has its own instance.
 
 #![forbid(unsafe_code)]
 

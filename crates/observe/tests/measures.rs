@@ -226,7 +226,7 @@ fn a_longer_warmup_changes_nothing_of_steady_traffic() {
 }
 
 /// Random traffic: over 16 seeds the mean of no metric moves by more than chance when the warm-up is longer.
-/// The interval is 20 s long, and begins after 3 s or after 15 s.
+/// The interval is 20 s long, and starts after 3 s or after 15 s.
 #[test]
 fn a_longer_warmup_moves_no_mean_of_stationary_traffic() {
     let run = |warmup: u64, seed: u64| {

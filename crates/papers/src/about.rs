@@ -147,7 +147,7 @@ pub(crate) struct Panel {
     pub variants: Vec<String>,
     pub disciplines: Vec<String>,
     pub curve: Curve,
-    /// Closed forms beside an `over` curve.
+    /// Closed forms next to an `over` curve.
     #[serde(default)]
     pub formulas: Vec<Formula>,
 }

@@ -106,7 +106,7 @@ enum WrittenFold {
     Slope,
 }
 
-/// The value that a test is compared with. A key that is missing has the value of the test.
+/// The value that a test is compared with. A missing key takes the value of the test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenValue {

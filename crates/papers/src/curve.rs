@@ -38,7 +38,7 @@ pub(crate) enum Curve {
         #[serde(default)]
         unfinished: Unfinished,
     },
-    /// The acknowledged bytes of the largest transfers over the time since each began, of the first seed.
+    /// The acknowledged bytes of the largest transfers over the time since each started, of the first seed.
     /// Each discipline has its own panel.
     Progress { largest: usize },
     /// The number of fragments of each connection over its number of packets, of the first seed.
@@ -70,8 +70,8 @@ pub(crate) enum Curve {
         #[serde(default)]
         log_y: bool,
     },
-    /// The throughput of each flow of a source, in the order of the scenario: the mean over seeds, beside the
-    /// `ideal` of the experiment.
+    /// The throughput of each flow of a source, in the order of the scenario: the mean over seeds, next to
+    /// the `ideal` of the experiment.
     FlowRates {
         source: String,
         #[serde(default)]
@@ -278,7 +278,7 @@ fn table_sizes(record: &Record) -> impl Iterator<Item = (f64, f64)> {
 fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
     let samples = held(record).map(|(time, held)| {
         let held = match unit {
-            Held::Bytes => held.bytes as f64 / Unit::Room.scale(),
+            Held::Bytes => held.bytes as f64 / Unit::Memory.scale(),
             Held::Packets => held.packets as f64,
         };
         (time, held)
@@ -290,7 +290,7 @@ fn queue(record: &Record, unit: Held, window: Option<Span>) -> Vec<(f64, f64)> {
     }
 }
 
-/// The acknowledged megabytes of the largest transfers, over the seconds since each began.
+/// The acknowledged megabytes of the largest transfers, over the seconds since each started.
 fn progress(record: &Record, largest: usize) -> Vec<Vec<(f64, f64)>> {
     let line = |flow: &giveway_qdisc::FlowReport| {
         let samples = record.progress.iter().filter(|row| (row.source, row.id) == (flow.source, flow.id));

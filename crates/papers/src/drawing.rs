@@ -11,8 +11,8 @@ use crate::measure::{Measure, Unit, bits_per_s, gauge_words};
 use crate::study::{Results, Study};
 use crate::verdict::flowing;
 
-/// The most points of a scatter that are drawn. More would cover each other.
-const MOST_POINTS: usize = 1_500;
+/// Maximum number of points of a scatter that are drawn. More would cover each other.
+const MAX_POINTS: usize = 1_500;
 
 /// A figure of a section, with all of its runs.
 pub(crate) fn figure(
@@ -130,7 +130,7 @@ impl Source<'_> {
         self.drawing(axis(x, log_x), axis(y, log_y), Mark::Points, series.collect())
     }
 
-    /// The throughput of each flow, beside the fair share.
+    /// The throughput of each flow, next to the fair share.
     fn flow_rates(&self, title: Option<&str>) -> Drawing {
         let drawn = |name: &&String| Some(self.series(name, drawn(self.data(name)?)));
         let mut series: Vec<Series> = self.disciplines.iter().filter_map(drawn).collect();
@@ -252,7 +252,7 @@ impl Source<'_> {
 fn drawn(data: &Data) -> Vec<Point> {
     match data {
         Data::Points(all) => {
-            let step = all.len().div_ceil(MOST_POINTS).max(1);
+            let step = all.len().div_ceil(MAX_POINTS).max(1);
             points(all.iter().copied().step_by(step))
         }
         Data::Counts(counts) => {

@@ -133,7 +133,7 @@ pub enum ContentError {
         /// The identifier of the variant.
         variant: String,
     },
-    /// The variants of an experiment do not begin with that of the verdicts.
+    /// The first variant of an experiment is not the variant of the verdicts.
     #[error(
         "the variants of experiment \"{0}\" must begin with the first [[variant]]: verdicts are about it"
     )]

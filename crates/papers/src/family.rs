@@ -8,11 +8,11 @@
 //! # ... and the other keys of an experiment
 //! [[experiment.point]]
 //! at = 2
-//! ideal = "5 Mbit/s"          # the fair share at this point; the default is that of the experiment
+//! ideal = "5 Mbit/s"          # the fair share at this point; the default comes from the experiment
 //! [[experiment.point]]
 //! at = 10
-//! set = ["duration=100 s"]    # after those of the experiment
-//! limit = "30kb"              # in place of that of the experiment
+//! set = ["duration=100 s"]    # after the settings of the experiment
+//! limit = "30kb"              # in place of the experiment's
 //! ```
 //!
 //! When a paper is read, the points replace the family: each becomes an ordinary experiment. A figure or

@@ -8,7 +8,7 @@ use giveway_document::{Forest, ForestRow};
 
 use crate::verdict::{Judged, JudgedTest, Verdict};
 
-/// The plot; `None` without a claim that has a place on it.
+/// The plot; `None` without a claim with a place on it.
 pub(crate) fn of(judged: &[Judged]) -> Option<Forest> {
     let rows: Vec<ForestRow> = judged.iter().filter_map(row).collect();
     let tested = judged.iter().filter(|claim| is_judged(claim)).count();

@@ -1,4 +1,4 @@
-//! Closed forms from `theory` that a panel draws beside the measurements.
+//! Closed forms from `theory` that a panel draws next to the measurements.
 //!
 //! ```toml
 //! [[figure.panel]]

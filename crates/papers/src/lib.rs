@@ -10,10 +10,10 @@
 //! check.rs     checks of paper.toml
 //! claim.rs     claims.toml: claims and their tests
 //! paper.rs     a paper: reads and checks all its files; error.rs its errors
-//! measure.rs   a number of one run, for tests, bars and lines; measure/ has a file for each kind
+//! measure.rs   a number of one run, for tests, bars and lines; measure/ contains a file for each kind
 //! cost.rs      the cost of a packet, measured on this machine, without a scenario
 //! fact.rs      numbers without a run, computed or measured elsewhere
-//! formula.rs   closed forms beside measured curves
+//! formula.rs   closed forms next to measured curves
 //! curve.rs     the data of a figure from one run, and their combination over seeds
 //! study.rs     the runs of a study, and their results
 //! verdict.rs   tests against results

@@ -69,7 +69,7 @@ pub fn markdown(study: &Study, judged: &[Judged]) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// The name of the file of a figure, beside the page, without spaces: links cannot contain any.
+/// The name of the file of a figure, next to the page, without spaces: links cannot contain any.
 fn picture(paper: &str, figure: &str) -> String {
     format!("{paper}-{}.svg", figure.replace(' ', "-"))
 }

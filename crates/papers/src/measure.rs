@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A source is the traffic with that name in the scenario. With a star at its end, `udp-*`, it is all traffic
-//! whose name begins with the text before the star. The throughput of a flow is the data delivered within the
+//! whose name starts with the text before the star. The throughput of a flow is the data delivered within the
 //! measurement interval, divided by the length of the interval: whole IP packets of datagrams, and TCP data
 //! without headers. Throughputs are compared among long-lived flows, which are endless transfers and streams
 //! of datagrams. Sizes are in full segments of 1,460 bytes. A range of sizes includes both ends.
@@ -93,7 +93,7 @@ pub(crate) use measured_elsewhere::MeasuredElsewhere;
 pub(crate) use utilization_min::UtilizationMin;
 
 impl Measure {
-    /// The number of a run; `None` if the run has nothing to measure, or the number is not finite.
+    /// The number of a run; `None` if the run has no data to measure, or the number is not finite.
     pub fn of(&self, run: &Run<'_>) -> Option<f64> {
         self.kind().of(run).filter(|number| number.is_finite())
     }
@@ -448,9 +448,9 @@ pub(crate) mod tests {
         );
         assert_eq!(described("kind = 'gauge', name = 'fair_share_bps'"), is("fair share, mean", Unit::Rate));
         let of_metric = |name: &str| described(&format!("kind = 'metric', name = '{name}'"));
-        assert_eq!(of_metric("backlog_mean_bytes"), is("mean backlog in bytes", Unit::Room));
+        assert_eq!(of_metric("backlog_mean_bytes"), is("mean backlog in bytes", Unit::Memory));
         assert_eq!(of_metric("backlog_mean_packets"), is("mean backlog in packets", Unit::Packets));
-        assert_eq!(of_metric("flow_table_bytes"), is("maximum memory of the flow table", Unit::Room));
+        assert_eq!(of_metric("flow_table_bytes"), is("maximum memory of the flow table", Unit::Memory));
         assert_eq!(of_metric("src.udp.loss"), is("packet loss of udp", Unit::Share));
         assert_eq!(Unit::Rate.titled("fair share"), "fair share (Mbit/s)");
         assert_eq!(Unit::Share.titled("loss"), "loss");

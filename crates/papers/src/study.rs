@@ -23,7 +23,7 @@ pub struct Scope {
     pub figure: Option<String>,
     /// True for a first look: shorter runs, three seeds, and no variants.
     pub quick: bool,
-    /// The number of seeds; `None` is that of the paper's file.
+    /// The number of seeds; `None` takes the number in the paper's file.
     pub seeds: Option<u32>,
 }
 
@@ -154,7 +154,7 @@ pub struct Results {
 pub(crate) enum Ran {
     /// All of them finished, or it needs none.
     All,
-    /// Some did not finish: their number, and that of all.
+    /// Some did not finish: their number, and the total.
     Part(usize, usize),
     /// The study does not contain them.
     Never,
@@ -397,7 +397,7 @@ impl Study {
         self.scenes[job.scene].setting.duration()
     }
 
-    /// True if the run measures real time, so that nothing else should run beside it.
+    /// True if the run measures real time, so that no other work should run at the same time.
     pub fn is_timed(&self, job: &Job) -> bool {
         matches!(self.scenes[job.scene].setting, Setting::Cost { .. })
     }

@@ -96,7 +96,7 @@ pub struct JudgedTest {
 
 /// The share of seeds for which a test must hold.
 const SEEDS_NEEDED: f64 = 0.8;
-/// The most tests of a claim that are all shown in its row of the table.
+/// Maximum number of tests of a claim that are all shown in its row of the table.
 const FEW_TESTS: usize = 3;
 
 /// A verdict for every claim of a study.
@@ -284,9 +284,9 @@ fn to_digits(value: f64, unit: Unit, wanted: fn(i32) -> i32) -> String {
         Unit::Nanoseconds => format!("{} ns", digits(value)),
         Unit::Share => format!("{} %", digits(value * 100.0)),
         Unit::Bytes => format!("{} MB", digits(value / 1e6)),
-        Unit::Room if value.abs() >= 1e6 => format!("{} MB", digits(value / 1e6)),
-        Unit::Room if value.abs() >= 1e3 => format!("{} kB", digits(value / 1e3)),
-        Unit::Room => format!("{} B", digits(value)),
+        Unit::Memory if value.abs() >= 1e6 => format!("{} MB", digits(value / 1e6)),
+        Unit::Memory if value.abs() >= 1e3 => format!("{} kB", digits(value / 1e3)),
+        Unit::Memory => format!("{} B", digits(value)),
         Unit::Packets => format!("{} packets", digits(value)),
         Unit::Rate => format!("{} Mbit/s", digits(value / 1e6)),
     }
@@ -379,8 +379,8 @@ mod tests {
         assert_eq!(rounded(-0.00001, Unit::Share), "-0.001 %");
         assert_eq!(rounded(7_920_000.0, Unit::Bytes), "7.92 MB");
         assert_eq!(rounded(0.0, Unit::Seconds), "0 s");
-        assert_eq!(rounded(33_400.0, Unit::Room), "33.4 kB");
-        assert_eq!(rounded(960.0, Unit::Room), "960 B");
-        assert_eq!(rounded(1_920_000.0, Unit::Room), "1.92 MB");
+        assert_eq!(rounded(33_400.0, Unit::Memory), "33.4 kB");
+        assert_eq!(rounded(960.0, Unit::Memory), "960 B");
+        assert_eq!(rounded(1_920_000.0, Unit::Memory), "1.92 MB");
     }
 }

@@ -298,7 +298,7 @@ fn a_first_look_gives_no_verdict_where_nothing_ran() {
     assert!(without_runs > 100, "{without_runs}");
 }
 
-/// Every difference in the book has its reason.
+/// Every difference in the book is explained.
 #[test]
 fn every_difference_is_explained() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/papers");
@@ -380,7 +380,7 @@ fn mistakes_in_claims_are_reported() {
     assert!(wrong("figure = \"1\"", "figure = \"7\"").contains("about figure 7, which does not exist"));
 }
 
-/// The figures with a panel that has something to draw. All numbers are finite.
+/// The figures with a panel that has data to draw. All numbers are finite.
 fn has_data(study: &Study, results: &Results) -> Vec<String> {
     let mut figures = Vec::new();
     for id in study.figure_ids() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use giveway_qdisc::Rate;
-use giveway_runner::compare::{Advice, Mode, Request, Source, Stretch, Target, Wish, specs};
+use giveway_runner::compare::{Advice, AdviceOptions, Mode, Request, Source, Stretch, Target, specs};
 use giveway_runner::{Outcome, RunnerError, Session, scenario_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::errors;
 use crate::running::{Later, Waited, Watched};
 
-/// The request, as the package describes it. Texts have the words of the command line.
+/// The request, as the package describes it. Texts use the words of the command line.
 #[derive(FromPyObject)]
 pub struct Asked {
     captures: Vec<PathBuf>,
@@ -86,7 +86,7 @@ impl Asked {
             rtt: maybe("rtt", self.rtt.as_ref())?,
             congestion: maybe("congestion", self.congestion.as_ref())?,
             local: maybe("local", self.local.as_ref())?,
-            wish: Wish { target, wan: self.wan.clone(), shaped: self.shape },
+            advice: AdviceOptions { target, wan: self.wan.clone(), shaped: self.shape },
             seeds: self.seeds,
             bootstrap,
             whole: self.whole,

@@ -254,8 +254,8 @@ type Ran = (Option<Results>, Vec<String>, Option<Py<PyAny>>, Option<Later>);
 /// Runs a scenario: each discipline with each seed. `own` has disciplines in Python. Returns the results,
 /// messages, and the exception of an interruption, with which the results are those that finished.
 ///
-/// `scenario` has the built-in disciplines; None if there are none. `base` has one discipline, in whose place
-/// those of `own` run.
+/// `scenario` contains the built-in disciplines; None if there are none. `base` has one discipline, in whose
+/// place the disciplines of `own` run.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "the package calls it in one place, by position")]
 pub fn run(

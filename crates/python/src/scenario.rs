@@ -60,15 +60,15 @@ impl Scenario {
         finished(py, Draft::parse(text, folder), &changes, name)
     }
 
-    /// The scenario with changes, each as `KEY=VALUE`. It has the seeds of the text.
+    /// The scenario with changes, each as `KEY=VALUE`. It takes the seeds of the text.
     fn changed(&self, py: Python<'_>, changes: Vec<String>) -> PyResult<Scenario> {
         finished(py, self.draft.clone(), &changes, self.name.clone())
     }
 
     /// The scenario with seeds 1 to `count`.
     fn with_seeds(&self, count: u32) -> PyResult<Scenario> {
-        if count == 0 || count > Read::MOST_SEEDS {
-            let message = format!("seeds: {count} is not between 1 and {}", Read::MOST_SEEDS);
+        if count == 0 || count > Read::MAX_SEEDS {
+            let message = format!("seeds: {count} is not between 1 and {}", Read::MAX_SEEDS);
             return Err(PyValueError::new_err(message));
         }
         Ok(self.with(self.read.clone().with_seeds(count)))

@@ -27,7 +27,7 @@ pub struct Sweep {
     plan: Arc<Plan>,
 }
 
-/// The number of a point, that of a seed, and those of disciplines.
+/// The numbers of a point, a seed, and disciplines.
 type Asked = (u64, usize, Vec<usize>);
 
 /// The exception of an error of a sweep.
@@ -97,7 +97,7 @@ impl Sweep {
         self.plan.points()
     }
 
-    /// The most trials.
+    /// The maximum number of trials.
     #[getter]
     fn trials(&self) -> u64 {
         self.plan.trials()
@@ -142,7 +142,7 @@ impl Sweep {
         Ok((facts(&done), watched.messages(), stopped.map(|error| error.into_value(py).into_any())))
     }
 
-    /// Begins a sweep whose trials run elsewhere.
+    /// Starts a sweep whose trials run elsewhere.
     fn begin(&self, py: Python<'_>, out: PathBuf, reuse: Vec<PathBuf>, command: &str) -> PyResult<Sweeping> {
         let watched = Watched::default();
         let begun = py.detach(|| -> Result<Remote, SweepError> {
@@ -195,18 +195,18 @@ impl Sweeping {
         added.map_err(|error| raised(py, error))
     }
 
-    /// The number of trials that were there at the begin.
+    /// The number of trials that were there at the start.
     #[getter]
     fn had(&self) -> PyResult<u64> {
         self.with(|remote| remote.had())
     }
 
-    /// True if nothing is missing.
+    /// True if everything is there.
     fn is_done(&self) -> PyResult<bool> {
         self.with(Remote::is_done)
     }
 
-    /// Messages from the begin.
+    /// Messages from the start.
     #[getter]
     fn messages(&self) -> Vec<String> {
         self.messages.clone()

@@ -1,5 +1,5 @@
-//! Closed forms of the crate `theory`. Their equations and sources are in its documentation and in that of
-//! the package.
+//! Closed forms of the crate `theory`. Their equations and sources are in the documentation of the crate and
+//! of the package.
 
 /// The submodule of closed forms.
 #[pyo3::pymodule]

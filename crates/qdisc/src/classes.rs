@@ -10,7 +10,7 @@ pub struct ClassState {
     pub path: String,
     /// 1 for the classes directly at the link, 2 for those below them, and so on.
     pub level: u16,
-    /// True if it has a queue of its own.
+    /// True if it has its own queue.
     pub leaf: bool,
     /// Its guaranteed rate, if it has one.
     pub rate: Option<Rate>,
@@ -33,7 +33,7 @@ pub struct ClassState {
 }
 
 impl ClassState {
-    /// The counters of the time after an earlier state of the same class. `longest` remains that of all time.
+    /// The counters of the time after an earlier state of the same class. `longest` still covers all time.
     pub fn since(&self, earlier: &ClassState) -> ClassState {
         let less = |now: Backlog, then: Backlog| Backlog {
             packets: now.packets - then.packets,

@@ -21,7 +21,7 @@ pub struct Outbox<P> {
     pub marked: Vec<Meta>,
 }
 
-/// Reason for a drop. The names are those of the Linux kernel where it has them, so that simulated and live
+/// Reason for a drop. The names come from the Linux kernel where it has them, so that simulated and live
 /// drops can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]

@@ -24,11 +24,11 @@ impl Label {
     /// The flow is short: it has no rate, and no router drops its packets early.
     pub const SHORT: Label = Label(1);
     /// The largest rate that it can carry, bit/s.
-    const MOST: u64 = DEPARTURE - 2;
+    const MAX: u64 = DEPARTURE - 2;
 
     /// A label with a rate of at least 1 bit/s; zero stands for a short flow.
     pub fn of(rate: Rate) -> Label {
-        Label(rate.as_bit().clamp(1, Label::MOST) + 1)
+        Label(rate.as_bit().clamp(1, Label::MAX) + 1)
     }
 
     /// The earliest departure time of a packet: a time on the clock of the backend, at most 106 days after

@@ -88,8 +88,7 @@ pub use packet::{Ecn, FlowKey, Header, Meta, NextHops, Packet};
 pub use port::{Port, PortCounters, Wire};
 pub use probe::{Causes, Divisible, Ending, FlowKind, FlowReport, Interest, PortId, Probe, SenderSample};
 pub use qdisc::{
-    Downstream, FlowTable, Guarantee, Invalid, LinkContext, MOST_PACKETS, Next, Properties, Qdisc,
-    check_limit,
+    Downstream, FlowTable, Guarantee, Invalid, LinkContext, MAX_PACKETS, Next, Properties, Qdisc, check_limit,
 };
 pub use rng::{Rng, Streams};
 pub use store::{List, Place, Slots};

@@ -138,18 +138,18 @@ pub enum Ecn {
     Marked,
 }
 
-/// Next hops after a link, nearest first, as node numbers; at most [`NextHops::MOST`].
+/// Next hops after a link, nearest first, as node numbers; at most [`NextHops::MAX`].
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct NextHops {
     /// Node number plus one; zero ends the list.
-    hops: [u16; NextHops::MOST],
+    hops: [u16; NextHops::MAX],
 }
 
 impl NextHops {
     /// Largest number of next hops that a packet carries.
-    pub const MOST: usize = 6;
+    pub const MAX: usize = 6;
 
-    /// The first [`NextHops::MOST`] hops of `hops`.
+    /// The first [`NextHops::MAX`] hops of `hops`.
     pub fn new(hops: impl IntoIterator<Item = u16>) -> NextHops {
         let mut next_hops = NextHops::default();
         for (slot, hop) in next_hops.hops.iter_mut().zip(hops) {

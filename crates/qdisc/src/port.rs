@@ -21,8 +21,8 @@ use crate::units::{Limit, Rate, Time};
 pub struct Port<P> {
     id: PortId,
     qdisc: Queue<P>,
-    /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before those of
-    /// `qdisc`.
+    /// Replaced disciplines that still have a backlog, the oldest first. Their packets leave before the
+    /// packets of `qdisc`.
     leaving: VecDeque<Queue<P>>,
     wire: Wire,
     out: Outbox<P>,
@@ -138,7 +138,7 @@ impl<P: 'static> Port<P> {
         self.leaving.len()
     }
 
-    /// Dequeues from the oldest discipline that has a packet to release.
+    /// Dequeues from the oldest discipline with a packet to release.
     #[cold]
     fn pull_the_oldest(&mut self, now: Time) -> Next<P> {
         while let Some(oldest) = self.leaving.front_mut() {

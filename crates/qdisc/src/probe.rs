@@ -26,7 +26,7 @@ pub trait Probe<P> {
     }
     /// A packet arrived at the port.
     fn arrived(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
-    /// The link began to transmit a packet, whose sojourn time was `now - meta.arrived`.
+    /// The link started to transmit a packet, whose sojourn time was `now - meta.arrived`.
     fn sent(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _now: Time) {}
     /// The port dropped a packet, or the link behind it lost one.
     fn dropped(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _why: DropReason, _now: Time) {}
@@ -48,7 +48,7 @@ pub trait Probe<P> {
         _now: Time,
     ) {
     }
-    /// The counters of a class of a discipline at the begin of the measurement interval, and again at the end
+    /// The counters of a class of a discipline at the start of the measurement interval, and again at the end
     /// of the run. A class is reported before those below it.
     fn class(&mut self, _at: PortId, _state: &ClassState, _now: Time) {}
     /// A periodic sample of a TCP sender.
@@ -60,15 +60,15 @@ pub trait Probe<P> {
 pub enum Interest {
     /// No report of an arrival or of a transmission. Drops are reported, but possibly late.
     Nothing,
-    /// All reports of the port in the order of time, but possibly later than those of other ports.
+    /// All reports of the port in the order of time, but possibly later than the reports of other ports.
     Port,
-    /// All reports, in one order of time with those of all other ports.
+    /// All reports, in one order of time with the reports of all other ports.
     Everything,
 }
 
-/// A probe that can observe a run in parts: each part of the network has a probe of its own.
+/// A probe that can observe a run in parts: each part of the network has its own probe.
 pub trait Divisible<P>: Probe<P> + Sized {
-    /// A probe that observes like this one, and has observed nothing.
+    /// A new, empty probe of the same kind.
     fn fresh(&self) -> Self;
     /// Adds what a probe of a part has observed. `has` is true for the ports of the part. Reports of flows
     /// and of senders come from one part for each source.
@@ -164,8 +164,8 @@ impl<P, A: Probe<P>> Probe<P> for Option<A> {
 pub enum FlowKind {
     /// Data of a known size: a file, a request with its response, or a page with a single report.
     Transfer,
-    /// Several transfers that also have reports of their own, such as a page whose objects are reported. Its
-    /// bytes are those of the transfers, and must not be counted again.
+    /// Several transfers that also have their own reports, such as a page whose objects are reported. The
+    /// transfers already report its bytes, which must not be counted again.
     Group,
     /// Data without an end, sent as fast as the network permits.
     Endless,
@@ -228,7 +228,7 @@ pub struct FlowReport {
     /// Data bytes that the application wanted to send; of datagrams those sent within the measurement
     /// interval.
     pub bytes: u64,
-    /// Data bytes that the receiving application got, in order and in the whole run; of datagrams those of
+    /// Data bytes that the receiving application got, in order and in the whole run; of datagrams the part of
     /// `bytes` that arrived.
     pub delivered: u64,
     /// Data bytes that reached the receiving host within the measurement interval, in order or not, each
@@ -246,9 +246,9 @@ pub struct FlowReport {
     pub causes: Causes,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Mean one-way delay of its datagrams, or of its data packets if it is a transfer on a connection of its
-    /// own. Packets count that were sent within the measurement interval and arrived, copies included. Zero
-    /// if there are none.
+    /// Mean one-way delay of its datagrams, or of its data packets if it is a transfer on its own connection.
+    /// Packets count that were sent within the measurement interval and arrived, copies included. Zero if
+    /// there are none.
     pub delay_mean: Span,
     /// Median of the one-way delay of its datagrams; zero for other flows.
     pub delay_p50: Span,
@@ -259,8 +259,8 @@ pub struct FlowReport {
     /// The largest one-way delay of its datagrams; zero for other flows.
     pub delay_max: Span,
     /// The longest time for which the receiving application got nothing more in order, between the start and
-    /// the end. It is measured for transfers on a connection of their own, with an end or without. It is
-    /// zero, which means not measured, for datagrams, groups, and requests that share a connection.
+    /// the end. It is measured for transfers on their own connection, with an end or without. It is zero,
+    /// which means not measured, for datagrams, groups, and requests that share a connection.
     pub longest_pause: Span,
     /// The sum of the pauses, as in `longest_pause`, that were longer than half a second.
     pub paused: Span,

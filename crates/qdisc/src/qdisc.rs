@@ -13,7 +13,7 @@ use crate::units::{Bytes, Limit, Rate, Span, Time};
 
 /// A queue discipline. It decides which packet leaves next and which is dropped.
 ///
-/// It has no clock and no timer, and does not depend on its backend. Each call has the current time, which
+/// It has no clock and no timer, and does not depend on its backend. Each call passes the current time, which
 /// never goes back; a periodic update that is due is made at the start of the next call. The packet that the
 /// link transmits is no longer in the queue: it counts toward neither limits nor tables.
 pub trait Qdisc<P> {
@@ -39,11 +39,11 @@ pub trait Qdisc<P> {
 
     /// Takes over from `old`, which this discipline replaces, what both have: queues with their packets,
     /// credits, counters. It is called once, before any other call. A packet that remains in `old` leaves
-    /// before those of this discipline. Disciplines with classes do this, so that a class can be added,
+    /// before the packets of this discipline. Disciplines with classes do this, so that a class can be added,
     /// changed or removed while packets are in the tree.
     fn take_over(&mut self, _old: &mut dyn Qdisc<P>, _cx: &mut Cx<'_, P>) {}
 
-    /// Itself, for a discipline of its own type that takes over from it.
+    /// Itself, for a discipline of the same type that takes over from it.
     fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
         None
     }
@@ -91,7 +91,7 @@ impl FlowTable {
     /// No state per flow.
     pub const NONE: FlowTable = FlowTable { flows: 0, most: 0, entry_bytes: 0, bytes: 0 };
 
-    /// Its numbers by name, as outputs list them beside the gauges of a discipline.
+    /// Its numbers by name, as outputs list them next to the gauges of a discipline.
     pub fn named(&self) -> [(&'static str, f64); 4] {
         [
             ("flow_table", self.flows as f64),
@@ -335,13 +335,13 @@ pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<
             parameter,
             format!("{limit} cannot hold one packet of {} bytes: write at least \"{}b\"", mtu.0, mtu.0),
         )),
-        Limit::Packets(most) if most > MOST_PACKETS => {
-            let message = format!("{limit} exceed the memory: write \"{MOST_PACKETS}p\" at most");
+        Limit::Packets(most) if most > MAX_PACKETS => {
+            let message = format!("{limit} exceed the memory: write \"{MAX_PACKETS}p\" at most");
             Err(Invalid::new(parameter, message))
         }
-        Limit::Bytes(most) if most > MOST_BYTES => Err(Invalid::new(
+        Limit::Bytes(most) if most > MAX_BYTES => Err(Invalid::new(
             parameter,
-            format!("{limit} exceed the memory: write \"{}gb\" at most", MOST_BYTES >> 30),
+            format!("{limit} exceed the memory: write \"{}gb\" at most", MAX_BYTES >> 30),
         )),
         Limit::Packets(_) | Limit::Bytes(_) => Ok(()),
     }
@@ -349,6 +349,6 @@ pub fn check_limit(parameter: &'static str, limit: Limit, mtu: Bytes) -> Result<
 
 /// The largest limit in packets. A discipline needs more than a hundred bytes per packet without its data:
 /// two gigabytes.
-pub const MOST_PACKETS: u64 = 1 << 24;
+pub const MAX_PACKETS: u64 = 1 << 24;
 /// The largest limit in bytes: more than a second at 400 Gbit/s.
-const MOST_BYTES: u64 = 64 << 30;
+const MAX_BYTES: u64 = 64 << 30;

@@ -1,5 +1,5 @@
-//! Random numbers. Each component has its own stream, named by its place, so its draws never depend on those
-//! of another.
+//! Random numbers. Each component draws from its own stream, named by its place, so its draws never depend
+//! on another's.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_pcg::Pcg64;

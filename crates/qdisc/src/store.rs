@@ -106,7 +106,7 @@ impl<T> Slots<T> {
         Place::new(place)
     }
 
-    /// Inserts an item behind the last item of a list that `precedes` it, or at the front. The search begins
+    /// Inserts an item behind the last item of a list that `precedes` it, or at the front. The search starts
     /// at the end, so it takes one step for each item that comes after it.
     #[inline]
     pub fn insert_behind(&mut self, list: &mut List, item: T, precedes: impl Fn(&T) -> bool) -> Place {

@@ -4,7 +4,7 @@
 //! sums never depend on their order. A `u64` of picoseconds has a range of 213 days, which no simulation
 //! reaches; a backend that runs for longer restarts its clock.
 //!
-//! Quantities have the syntax of `tc`, and are parsed exactly: a value that is not a whole number of the
+//! Quantities follow the syntax of `tc`, and are parsed exactly: a value that is not a whole number of the
 //! basic unit (picosecond, bit/s, byte) is refused, not rounded.
 
 use std::fmt;
@@ -311,7 +311,7 @@ impl Div<u64> for Span {
 // Parsing and formatting
 // ---------------------------------------------------------------------------------------------------
 
-/// Error of a quantity that cannot be parsed. The message has a valid example.
+/// Error of a quantity that cannot be parsed. The message states a valid example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 

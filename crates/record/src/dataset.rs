@@ -1,12 +1,12 @@
 //! The trials of a sweep as one data set: Parquet files ("parts") of one form, which are written while the
 //! sweep runs and read together.
 //!
-//! A row is a trial: its key, its point among those of the sweep, its discipline and seed, the values of the
-//! parameters that the sweep varies, and its metrics. A part has a column for each metric that any of its
-//! rows has, so parts may have different columns; readers unite them by name. Trials that failed are in files
-//! of their own, with the reason in place of metrics.
+//! A row is a trial: its key, the number of its point in the sweep, its discipline and seed, the values of
+//! the parameters that the sweep varies, and its metrics. A part contains a column for each metric that any
+//! of its rows has, so parts may have different columns; readers unite them by name. Trials that failed are
+//! in separate files, with the reason in place of metrics.
 //!
-//! A part is written beside its place, synced to the disk, and then renamed, so it is complete or absent. It
+//! A part is written next to its place, synced to the disk, and then renamed, so it is complete or absent. It
 //! does not change afterwards, so it can be read while the sweep goes on. Its digest is kept elsewhere, and
 //! without it no part is read ([`Part`]).
 
@@ -47,7 +47,7 @@ pub struct Axis {
 pub struct Row<R> {
     /// Identifies the scenario, the discipline, the seed and the version of the simulation.
     pub key: u128,
-    /// The number of the point among those of the sweep.
+    /// The number of the point in the sweep.
     pub point: u64,
     /// The discipline as the scenario writes it.
     pub discipline: String,
@@ -183,7 +183,7 @@ pub fn write_failed(
     put(dir, name, || failed(axes, rows))
 }
 
-/// Writes a table beside its place, and renames it.
+/// Writes a table next to its place, and renames it.
 fn put(
     dir: &Dir,
     name: &str,

@@ -24,7 +24,7 @@
 //! The tables at the top contain all runs, with the columns `qdisc` and `seed` in front. `columns/tables.rs`
 //! lists every column.
 //!
-//! A trial, which is one discipline with one seed, is written beside its place, synced to the disk, and then
+//! A trial, which is one discipline with one seed, is written next to its place, synced to the disk, and then
 //! renamed, so that it is complete or absent. Files at the top are replaced in the same way. The manifest is
 //! the first file of a folder: a folder with other files and without a manifest is not a run folder.
 //!
@@ -35,9 +35,9 @@
 //! link in it could lead anywhere. Entries are found by the descriptor of the folder (`giveway_files::Dir`).
 //!
 //! Every file of a folder is checked before it is used (`seal.rs`). The summary of a trial has the length and
-//! the SHA-256 of each table; the manifest has those of the files at the top and the SHA-256 of each summary;
-//! summaries and the manifest have that of their own content. Parquet's checksums of pages are not enough:
-//! they exclude the footer, and the library does not write them.
+//! the SHA-256 of each table; the manifest contains the lengths and SHA-256 of the files at the top, and the
+//! SHA-256 of each summary; summaries and the manifest include the SHA-256 of their own content. Parquet's
+//! checksums of pages are not enough: they exclude the footer, and the library does not write them.
 //!
 //! ```text
 //! folder/run_folder.rs  opening a folder, and its finished trials

@@ -1,6 +1,6 @@
-//! Tables of runs in memory, as batches of Arrow: those of a run folder, without the folder.
+//! Tables of runs in memory, as batches of Arrow: the tables of a run folder, without the folder.
 //!
-//! A table of several runs begins with the columns `qdisc` and `seed`, as the tables at the top of a run
+//! A table of several runs starts with the columns `qdisc` and `seed`, as the tables at the top of a run
 //! folder do. Columns of text are views (`Utf8View`), in which equal texts are stored once: libraries of data
 //! frames take them over without a copy. The files of a run folder have plain text (`Utf8`) instead, which
 //! older readers understand as well.
@@ -68,7 +68,7 @@ pub enum FrameError {
     },
 }
 
-/// The names of all tables: those of the files of a run folder, without `.parquet`.
+/// The names of all tables: the names of the files of a run folder, without `.parquet`.
 pub fn names() -> impl Iterator<Item = &'static str> {
     tables::TABLES.into_iter().map(|table| stem(table.file))
 }

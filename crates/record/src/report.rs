@@ -1,11 +1,11 @@
-//! The report: one page in one file, from one run folder or several. It opens offline, prints, and has a dark
-//! mode.
+//! The report: one page in one file, from one run folder or several. It opens offline, prints, and offers a
+//! dark mode.
 //!
 //! ```text
 //! error.rs     errors
 //! read.rs      a folder: manifest, summaries, and its tables column by column
 //! series.rs    reduction of rows to what a screen can show: medians, pixel columns
-//! charts.rs    the list of charts; charts/ has a file for each
+//! charts.rs    the list of charts; charts/ contains a file for each
 //! table.rs     the table of metrics, as on the terminal
 //! page.rs      the page
 //! ```
@@ -60,7 +60,7 @@ impl Report {
     /// The page.
     ///
     /// # Errors
-    /// If a table of a folder cannot be read, or another process began to write a folder.
+    /// If a table of a folder cannot be read, or another process started to write a folder.
     pub fn html(&self) -> Result<String, ReportError> {
         let page = page::html(&self.folders);
         if self.trust == Trust::Checked {

@@ -235,9 +235,9 @@ fn a_complete_run_has_all_files() {
     assert_eq!(fs::read_to_string(dir.path().join("scenario.toml")).unwrap(), SCENARIO);
 }
 
-/// A run is killed with two complete trials, one incomplete trial beside its place, and an incomplete table.
-/// The second attempt runs the other two trials, and the folder is equal to that of an undisturbed run, byte
-/// for byte.
+/// A run is killed with two complete trials, one incomplete trial next to its place, and an incomplete table.
+/// The second attempt runs the other two trials, and the folder is equal to the folder of an undisturbed run,
+/// byte for byte.
 #[test]
 fn a_killed_run_resumes() {
     let undisturbed = tempfile::tempdir().unwrap();
@@ -414,8 +414,8 @@ fn links_are_not_followed_into_other_places() {
     assert!(error.starts_with(&format!("cannot write {}", dangling.display())), "{error}");
 }
 
-/// A run was killed right after it created the folder. The next run uses the folder without a message.
-/// A folder may come from another person, with links to folders that have the names of trials.
+/// A run was killed right after it created the folder. The next run uses the folder without a message. A
+/// folder may come from another person, with links to folders with the names of trials.
 #[test]
 #[cfg(unix)]
 fn no_part_of_a_folder_may_be_a_link() {

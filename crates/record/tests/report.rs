@@ -41,9 +41,9 @@ fn manifest() -> Manifest {
     }
 }
 
-/// The record of a run. Packets of 100 bytes of the first source have a sojourn time of `wait`, and those of
-/// 1,000 bytes of the second source ten times as much. One in ten is dropped. There are transfers of several
-/// sizes.
+/// The record of a run. Packets of 100 bytes of the first source have a sojourn time of `wait`, and packets
+/// of 1,000 bytes of the second source ten times as much. One in ten is dropped. There are transfers of
+/// several sizes.
 fn record(wait: Span) -> Record {
     let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
     for number in 0..200_u64 {
@@ -238,7 +238,7 @@ fn sojourn_times_are_drawn_if_there_are_no_one_way_delays() {
     assert!(chart["data"].get("rates").is_none());
 }
 
-/// Findings of the caller replace those of the report.
+/// Findings of the caller replace the report's own.
 #[test]
 fn findings_of_the_caller_are_used() {
     let dir = tempfile::tempdir().unwrap();
@@ -285,7 +285,7 @@ fn a_recommendation_has_its_commands_and_ports_their_titles() {
     assert!(page.contains("measured from 1 s to 3 s, upstream") && !page.contains("at uplink"));
 }
 
-/// Both directions of a link have figures of their own, and so have the transfers in each.
+/// Both directions of a link have their own figures, and so have the transfers in each.
 #[test]
 fn directions_are_apart() {
     const BACK: PortId = PortId(1);
@@ -340,7 +340,7 @@ fn every_chart_has_a_key_tooltips_and_an_anchor() {
     }
 }
 
-/// A run with measured bursts has two more charts: the burstiness of arrivals and departures, and the
+/// A run with measured bursts shows two more charts: the burstiness of arrivals and departures, and the
 /// self-similarity of the sources, which needs a long run.
 #[test]
 fn burstiness_is_drawn_if_it_was_measured() {

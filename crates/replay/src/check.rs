@@ -79,7 +79,7 @@ impl Outcome {
     pub fn equal(&self) -> bool {
         self.sections.iter().all(|section| section.verdict == Verdict::Equal)
     }
-    /// True if the trace has every operation of its disciplines until they were dropped.
+    /// True if the trace contains every operation of its disciplines until they were dropped.
     pub fn complete(&self) -> bool {
         self.whole
             && self.damage.is_none()

@@ -16,7 +16,7 @@ use cursor::{ContentError, Cursor};
 /// An error in reading a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file does not begin as a trace.
+    /// The file does not start as a trace.
     #[error("is not an operation trace: it has another magic number")]
     NotATrace,
     /// The trace has another version of the format.
@@ -46,7 +46,7 @@ pub enum TraceError {
 pub enum Item<'a> {
     /// A discipline was built.
     Begin {
-        /// Number of the section that begins.
+        /// Number of the section that starts.
         section: u32,
         /// Its configuration.
         build: Build,
@@ -77,7 +77,7 @@ pub struct Reader<R: Read> {
     program: String,
     /// Number of bytes that were read.
     offset: u64,
-    /// Sections that have begun and not ended.
+    /// Sections that have started and not ended.
     sections: BTreeMap<u32, State>,
     /// Smallest number of the next section.
     next: u64,

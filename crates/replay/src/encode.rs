@@ -31,7 +31,7 @@ pub(crate) struct Section {
 const CHUNK: usize = 1 << 16;
 
 impl<W: Write> Encoder<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
     /// The error of the output.

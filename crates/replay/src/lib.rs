@@ -3,16 +3,16 @@
 //! A discipline has no clock, no backend and no payload. Its behaviour depends only on its configuration and
 //! on its calls, so a trace of these reproduces it packet by packet. [`check()`] builds the discipline from
 //! its spec, makes the same calls at the same times, and compares answers, drops and marks with the trace. A
-//! difference means that something else had an influence: a clock, uninitialised memory, the order of a hash
+//! difference means that another factor had an influence: a clock, uninitialised memory, the order of a hash
 //! map, or another version.
 //!
-//! - A trace has every input of a discipline: all of [`giveway_qdisc::Meta`] and of
+//! - A trace contains every input of a discipline: all of [`giveway_qdisc::Meta`] and of
 //!   [`giveway_qdisc::LinkContext`], and also dequeues without a packet, since they may change its state.
 //! - The thread of the backend never blocks and never allocates for a trace: [`Traced`] writes records of one
 //!   size into a ring, and a thread of the recording reads, encodes and writes them. When the ring is full,
 //!   the trace of this discipline ends with a mark ([`Close::Overrun`]).
 //! - Each discipline has a *section* of the trace, from its construction to its end, and a separate ring. A
-//!   backend that replaces a discipline begins another section; sections may overlap.
+//!   backend that replaces a discipline starts another section; sections may overlap.
 //! - A truncated file is valid up to its end: the trace of a backend that was killed can be checked up to
 //!   that point.
 //!

@@ -1,8 +1,8 @@
 //! The backend's side of a trace: a discipline that wraps a discipline and records its calls.
 //!
 //! Packets are numbered in the order of their arrival. The number is added to the payload at enqueue
-//! ([`Stamped`]) and removed when the packet leaves or is dropped. Payloads therefore need no number of their
-//! own, and the inner discipline is the same code, built for packets that are eight bytes larger.
+//! ([`Stamped`]) and removed when the packet leaves or is dropped. Payloads therefore need no numbers, and
+//! the inner discipline is the same code, built for packets that are eight bytes larger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

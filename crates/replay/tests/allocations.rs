@@ -1,4 +1,4 @@
-//! A traced discipline allocates nothing per packet in the thread of its backend: the ring is allocated when
+//! A traced discipline does not allocate per packet in the thread of its backend: the ring is allocated when
 //! the discipline is built.
 
 use std::io::Cursor;

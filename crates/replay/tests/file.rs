@@ -340,7 +340,7 @@ fn meta() -> impl Strategy<Value = Meta> {
     let small =
         (any::<u32>(), any::<u16>(), 0..4usize, any::<bool>(), any::<u64>(), any::<u16>(), any::<u16>());
     let large = (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>(), any::<u64>());
-    (small, large, prop::collection::vec(0..u16::MAX, 0..=NextHops::MOST)).prop_map(
+    (small, large, prop::collection::vec(0..u16::MAX, 0..=NextHops::MAX)).prop_map(
         |(
             (bytes, class, ecn, short, flow, from, to),
             (arrived, label, offset, remaining, reserved),
@@ -466,8 +466,8 @@ proptest! {
     }
 }
 
-/// A long trace has several chunks, so that reading needs little memory. Relative values continue across
-/// their borders.
+/// A long trace consists of several chunks, so that reading needs little memory. Relative values continue
+/// across their borders.
 #[test]
 fn long_traces_have_many_chunks() {
     let context = context(Rate::mbit(10), 1);

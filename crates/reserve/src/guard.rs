@@ -35,7 +35,7 @@ impl Guard {
     /// Default skew, in nanoseconds: a minute.
     pub const SKEW: u64 = 60_000_000_000;
     /// Default for the largest number of owners: a few megabytes.
-    pub const MOST: usize = 65_536;
+    pub const MAX: usize = 65_536;
 
     /// Creates the guard of a router that starts at `now`, for clocks that differ by at most `skew`
     /// nanoseconds. It stores `most` owners, at least one.

@@ -1,10 +1,10 @@
 //! Bandwidth reservations of the TRR paper (Chen and Chen, about 2000, section 3.1): a sender announces a
 //! flow, its rate and its time to the router, which grants or refuses it, and announces the end of the flow.
 //!
-//! [`message`] defines the control packets byte by byte. [`guard`] rejects copies of messages. [`table`] has
-//! the reservations of a link. All of it is pure code: bytes and times are arguments. The reserved rate of a
-//! flow goes to its packets as [`giveway_qdisc::Meta::reserved`]; each discipline decides whether it honours
-//! it.
+//! [`message`] defines the control packets byte by byte. [`guard`] rejects copies of messages. [`table`]
+//! contains the reservations of a link. All of it is pure code: bytes and times are arguments. The reserved
+//! rate of a flow goes to its packets as [`giveway_qdisc::Meta::reserved`]; each discipline decides whether
+//! it honours it.
 //!
 //! The paper specifies only the fields: no widths, answers, reasons or authentication. The modules document
 //! the additions.

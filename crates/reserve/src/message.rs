@@ -25,13 +25,13 @@
 //! | 56 | 8 | number of the request: nanoseconds since 1970 on the sender's clock, always increasing |
 //! | 64 | 8 | tag: SipHash-2-4 of bytes 0 to 63, with a checksum of 0, by the shared key; 0 without a key |
 //!
-//! The fields from 8 to 19 and from 24 to 47 are those of the paper; their widths are chosen here. An answer
+//! The fields from 8 to 19 and from 24 to 47 come from the paper; their widths are chosen here. An answer
 //! repeats the request, which identifies it. A finish of 2^64 - 1 means no end.
 //!
 //! The other fields are additions. The tag proves that the sender has the key: without it any machine on the
-//! link can end any reservation. The tag covers the link address, which must be that of the frame, so a
-//! recorded message cannot be sent under another address. The number shows that the message is new
-//! ([`crate::guard`]), so it cannot be repeated under the same one.
+//! link can end any reservation. The tag covers the link address, which must match the frame's, so a recorded
+//! message cannot be sent under another address. The number shows that the message is new ([`crate::guard`]),
+//! so it cannot be repeated under the same one.
 //!
 //! Version 1 had 56 bytes: no link address, no number, and the tag at byte 48. Recorded messages of version 1
 //! could be replayed, so they are refused ([`Reason::OldVersion`]).
@@ -92,7 +92,7 @@ pub struct Message {
     pub finish: u64,
     /// The link address of the sender of the request.
     pub sender: [u8; 6],
-    /// The number of the request, larger than those of all requests that the sender sent before.
+    /// The number of the request, larger than the numbers of all requests that the sender sent before.
     pub number: u64,
 }
 

@@ -3,7 +3,7 @@
 //! # Principles
 //! - A start is granted if the link has enough unreserved capacity for the whole time from its start to its
 //!   finish. A share of the link cannot be reserved.
-//! - A start for a flow that has a reservation changes it if the new one fits; otherwise the old one stays.
+//! - A start for a flow with a reservation changes it if the new one fits; otherwise the old one stays.
 //! - A reservation is removed at its finish, by an end, or when it was not refreshed for a lifetime. A sender
 //!   refreshes its reservation by repeating the start, so the reservation of a sender that dies lasts for at
 //!   most a lifetime.
@@ -149,7 +149,7 @@ impl Table {
         self.entries.get(tuple).map(|entry| self.shown(tuple, entry))
     }
 
-    /// All reservations, those of the future included, in the order of their flows.
+    /// All reservations, including future ones, in the order of their flows.
     pub fn iter(&self) -> impl Iterator<Item = Reservation> + '_ {
         self.entries.iter().map(|(tuple, entry)| self.shown(tuple, entry))
     }
@@ -160,7 +160,7 @@ impl Table {
         Reservation { tuple: *tuple, rate: Rate::bit(rate), start, finish, until, owner }
     }
 
-    /// Number of reservations, those of the future included.
+    /// Number of reservations, including future ones.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -253,8 +253,8 @@ impl Table {
         revoked
     }
 
-    /// True if a rate fits into `most` during the whole span, beside the reservations of the owners that
-    /// `counts` selects.
+    /// True if a rate fits into `most` during the whole span, in addition to the reservations of the owners
+    /// that `counts` selects.
     fn fits(
         &self,
         tuple: &Tuple,

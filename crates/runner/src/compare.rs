@@ -1,7 +1,7 @@
 //! Comparison of disciplines with the traffic of a capture, over links of other rates.
 //!
-//! The traffic is either that of its applications, as requests, responses and think times ([`Mode::Flows`]),
-//! or its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
+//! The traffic consists either of its applications' requests, responses and think times ([`Mode::Flows`]), or
+//! its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
 //! which can be run again with `giveway run`, and the tables of its runs become findings.
 
 mod advice;
@@ -36,7 +36,7 @@ use crate::report::write_report;
 use crate::session::scenario_name;
 use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
 
-pub use advice::{Advice, Block, Target, Wish, ranking};
+pub use advice::{Advice, AdviceOptions, Block, Target, ranking};
 pub use capture::Capture;
 pub use hours::Hours;
 pub use link::Link;
@@ -45,7 +45,7 @@ pub use reading::Source;
 pub use situation::{Situation, Trust};
 pub use words::{Mode, word};
 
-/// The disciplines that are compared by default. The limit of the fifo is about that of a home router.
+/// The disciplines that are compared by default. The limit of the fifo is about a home router's.
 pub const DEFAULT: [&str; 6] =
     ["fifo limit 100p", "fq_codel", "cake", "pie", "drr limit 100p", "efd limit 100p"];
 
@@ -62,15 +62,15 @@ pub struct Request {
     pub specs: Vec<Spec>,
     /// The rates of each link, upstream and downstream.
     pub rates: Vec<(Rate, Rate)>,
-    /// The round-trip time of every connection; `None` takes that of each connection in the capture.
+    /// The round-trip time of every connection; `None` takes each connection's from the capture.
     pub rtt: Option<Span>,
     /// The congestion control of every TCP connection; `None` is CUBIC, the default of most systems. A
     /// capture does not show it.
     pub congestion: Option<Congestion>,
     /// The local side; `None` guesses it from the addresses.
     pub local: Option<Local>,
-    /// The wishes for the recommendation.
-    pub wish: Wish,
+    /// Options of the recommendation.
+    pub advice: AdviceOptions,
     /// Runs of each discipline; `None` is 5 for flows, 20 for draws of stretches, 1 for replay.
     pub seeds: Option<u32>,
     /// Each seed replays another draw of stretches of the capture.
@@ -109,7 +109,7 @@ pub struct Comparison {
     /// The parts that are compared; empty if it is the whole capture.
     parts: Vec<Part>,
     place: link::Place,
-    /// The packets that are replayed, if they are not those of one whole file.
+    /// The packets that are replayed, unless one whole file is.
     copy: Option<PathBuf>,
 }
 
@@ -302,7 +302,7 @@ impl Comparison {
             };
             let report = |table: &Table| Reported {
                 findings: findings::of(table, *mode, &situation),
-                advice: advice::of(table, link, &situation, &self.request.wish, &deploy),
+                advice: advice::of(table, link, &situation, &self.request.advice, &deploy),
                 situation,
             };
             let reported = OnceCell::new();
@@ -396,8 +396,8 @@ pub fn specs(texts: &[String]) -> Result<Vec<Spec>, RunnerError> {
     Ok(specs)
 }
 
-/// Every discipline that can be in front of a link without further parameters; those of [`DEFAULT`] with
-/// their parameters. Shapers are left out, because they would be a second link.
+/// Every discipline that can be in front of a link without further parameters; the disciplines of [`DEFAULT`]
+/// with their parameters. Shapers are left out, because they would be a second link.
 fn all() -> impl Iterator<Item = Spec> {
     let tuned = |name: &str| {
         let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default can be parsed"));

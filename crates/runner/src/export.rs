@@ -2,18 +2,18 @@
 //!
 //! A queueing point is an interface. A packet appears when it departs, which is when its first bit is sent on
 //! the link. A dropped packet appears at the time of the drop, with the reason in a comment. Packets that
-//! were marked, or lost on the wire, have a comment as well. In Wireshark
+//! were marked, or lost on the wire, carry a comment as well. In Wireshark
 //! `not frame.comment contains "dropped"` shows the departures.
 //!
 //! Simulated packets have no bytes. The capture has their headers only, which are filled in as follows:
 //!
-//! - Node n has the address 10.x.y.1, with its number in two bytes. A client takes ports from 1024 upwards,
+//! - Node n gets the address 10.x.y.1, with its number in two bytes. A client takes ports from 1024 upwards,
 //!   separately for each other node, in the order in which its connections appear in the file. When the ports
-//!   are used up, 10.x.y.2 follows, like another machine behind the node. Servers listen on port 80,
-//!   or with QUIC on UDP port 443, and streams of datagrams go to port 5004.
-//! - A host on an access link has the address 100.64.x.y, with the number of its access delay in two bytes:
+//!   are used up, 10.x.y.2 follows, like another machine behind the node. Servers listen on port 80, or with
+//!   QUIC on UDP port 443, and streams of datagrams go to port 5004.
+//! - A host on an access link gets the address 100.64.x.y, with the number of its access delay in two bytes:
 //!   hosts with different delays have different addresses. When its ports are used up, 100.65.x.y follows.
-//! - A TCP stream begins with sequence number 0 and wraps after 4 GiB. The window has its largest value,
+//! - A TCP stream starts with sequence number 0 and wraps after 4 GiB. The window has its largest value,
 //!   because a simulated segment does not carry one. PSH is never set, because the writes of an application
 //!   are not known.
 //! - A packet with a label (`giveway_qdisc::Label`) carries it as the option of `giveway_wire::label`, with
@@ -22,8 +22,8 @@
 //!   become shorter, and the sequence numbers of TCP would have gaps. Wireshark shows `Unknown (0x9e)` among
 //!   the IP options, and `ip[20:2] == 9e:04` finds labelled packets. If there is no room for the option
 //!   within 65,535 bytes, the label is left out.
-//! - The checksums of TCP and UDP are 0, and that of IP is correct. The identification counts the datagrams
-//!   of a stream.
+//! - The checksums of TCP and UDP are 0, and the checksum of IP is correct. The identification counts the
+//!   datagrams of a stream.
 
 mod files;
 #[cfg(test)]
@@ -214,11 +214,11 @@ type End = ([u8; 4], u16);
 /// The addresses and ports of all conversations.
 #[derive(Default)]
 struct Conversations {
-    /// The number of each conversation among those of its pair of hosts. Streams and connections are numbered
-    /// separately.
+    /// The number of each conversation between its pair of hosts. Streams and connections are
+    /// numbered separately.
     numbers: BTreeMap<(bool, u32, u32), u32>,
-    /// The number of conversations of each pair of hosts: the node of the client, that of the server, and the
-    /// host on an access link of one of them.
+    /// The number of conversations of each pair of hosts: the node of the client, the node of the server, and
+    /// the host on an access link of one of them.
     pairs: BTreeMap<(u16, u16, u16), u32>,
 }
 

@@ -22,7 +22,7 @@ pub trait Frontend: Sync {
     /// Forgets that the runs should stop: the user has ended only the capture.
     fn carry_on(&self) {}
 
-    /// Begins a progress bar of `steps` of a unit, with a name.
+    /// Starts a progress bar of `steps` of a unit, with a name.
     fn bar(&self, name: &str, steps: u64, unit: Unit) -> Box<dyn Bar>;
 }
 
@@ -55,7 +55,7 @@ pub trait Bar: Send + Sync {
     fn advance(&self, steps: u64);
 }
 
-/// A front end that shows nothing and never stops.
+/// A silent front end that never stops.
 pub struct Silent;
 
 impl Frontend for Silent {
@@ -65,7 +65,7 @@ impl Frontend for Silent {
     }
 }
 
-/// A progress bar that shows nothing.
+/// A progress bar without output.
 pub struct NoBar;
 
 impl Bar for NoBar {

@@ -3,7 +3,7 @@
 //! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads,
 //! keeps each result in a run folder if it has one, and returns the table. [`compare`] turns a capture into
 //! scenarios for links of other rates, and the tables of their runs into findings. [`search`] finds the load
-//! of a switch at which the queues begin to grow, or at which two arbiters are equal.
+//! of a switch at which the queues start to grow, or at which two arbiters are equal.
 //!
 //! This crate does not print. Messages, progress and interruptions go through a [`Frontend`], which the
 //! caller implements: the program `giveway` with a terminal, tests with [`Silent`]. Errors are

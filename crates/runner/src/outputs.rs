@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// Returns true when a file that begins with `bytes` is of this kind. An empty file counts as every kind.
+    /// Returns true when a file that starts with `bytes` is of this kind. An empty file counts as every kind.
     fn begins(self, bytes: &[u8]) -> bool {
         // The block type of a section header, the same in both byte orders (draft-ietf-opsawg-pcapng, section
         // 4.1).

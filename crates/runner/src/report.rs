@@ -22,7 +22,7 @@ pub fn write_report(
     Ok(report::write(place, &html)?)
 }
 
-/// Writes a page at `place`, unless something else is there.
+/// Writes a page at `place`, unless another file is there.
 ///
 /// # Errors
 /// When the page cannot be written, or `place` has another file and `force` is false.

@@ -359,8 +359,8 @@ impl<'a> Session<'a> {
         Some(outputs::outcome(&error))
     }
 
-    /// The results that the folder already has. Damaged results, and those of another build, are reported and
-    /// run again.
+    /// The results that the folder already has. Damaged results, and results of another build, are reported
+    /// and run again.
     fn kept(&self, trials: &[Trial], folder: Option<&RunFolder>) -> Vec<Option<Summary>> {
         let Some(folder) = folder else { return vec![None; trials.len()] };
         if let Some(damage) = folder.repaired() {

@@ -45,7 +45,7 @@ enum Differs {
 }
 
 /// Runs a trial in every division that a number of threads may give, useful or not, and compares all metrics
-/// and series with those of the undivided network. Returns the number of divisions.
+/// and series with the undivided network's. Returns the number of divisions.
 ///
 /// # Errors
 /// When any metric, any row of a series or the fingerprint differs.

@@ -70,7 +70,7 @@ pub(crate) struct SwitchKeys {
     pub rate: Option<Rate>,
     /// The speedup, in slots of the fabric per slot of a link. An arbiter can have another. Default: 1.
     pub speedup: Option<Speedup>,
-    /// The time at which a packet may begin to cross the fabric. An arbiter can have another. Default:
+    /// The time at which a packet may start to cross the fabric. An arbiter can have another. Default:
     /// cut_through.
     pub input: Option<Input>,
 }

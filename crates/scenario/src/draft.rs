@@ -20,7 +20,7 @@ pub struct Draft {
     pub(crate) root: Table,
     /// The folder that file names are relative to.
     pub(crate) folder: PathBuf,
-    /// The errors so far: those of the syntax, and those of flags.
+    /// The errors so far, of the syntax and of flags.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 

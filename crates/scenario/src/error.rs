@@ -19,8 +19,8 @@ pub struct ScenarioError {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The most diagnostics of one message.
-const MOST_SHOWN: usize = 50;
+/// Maximum number of diagnostics in one message.
+const MAX_SHOWN: usize = 50;
 
 /// The diagnostics that a message leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub fn shown(diagnostics: &[Diagnostic], most: usize) -> (Vec<&Diagnostic>, Hidd
 impl fmt::Display for ScenarioError {
     /// Formats up to 50 diagnostics as plain text, each with its line, in which the place is underlined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (shown, hidden) = shown(&self.diagnostics, MOST_SHOWN);
+        let (shown, hidden) = shown(&self.diagnostics, MAX_SHOWN);
         for (i, diagnostic) in shown.into_iter().enumerate() {
             if i > 0 {
                 f.write_char('\n')?;
@@ -129,7 +129,7 @@ fn did_you_mean(near: Option<&Path>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean {}?", near.display()))
 }
 
-/// The file in the same folder whose name is nearest to that of `path`.
+/// The file in the same folder whose name is nearest to the name of `path`.
 fn near(path: &Path) -> Option<PathBuf> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -7,12 +7,12 @@ use crate::origin::Origin;
 
 /// Lines longer than this many bytes are clipped.
 const LONG: usize = 400;
-/// The most bytes of a clipped line before the underlined place.
+/// Maximum number of bytes of a clipped line before the underlined place.
 const BEFORE: usize = 60;
-/// The most bytes of a clipped line from the beginning of the underlined place.
+/// Maximum number of bytes of a clipped line from the beginning of the underlined place.
 const AFTER: usize = 120;
-/// The most lines of an underlined place. Of a longer one only the first line is underlined.
-const MOST_LINES: usize = 20;
+/// Maximum number of lines of an underlined place. Of a longer one only the first line is underlined.
+const MAX_LINES: usize = 20;
 /// The mark at a clipped end of a line.
 const ELLIPSIS: char = '…';
 
@@ -36,7 +36,7 @@ impl Origin {
         let line_of = |at: usize| lines.partition_point(|start| *start <= at) - 1;
         let first = line_of(span.start);
         let mut last = line_of(span.end.saturating_sub(1).max(span.start));
-        if last - first >= MOST_LINES {
+        if last - first >= MAX_LINES {
             last = first;
         }
         let shown = first.saturating_sub(around)..(last + around + 1).min(lines.len());

@@ -94,7 +94,7 @@ impl Reading {
         end..end
     }
 
-    /// The table at a node; reports an error if it is something else.
+    /// The table at a node; reports an error if it has another type.
     pub fn table<'a>(&mut self, node: &'a Node, what: &str, example: &str) -> Option<&'a Table> {
         let table = node.table();
         if table.is_none() {
@@ -105,7 +105,7 @@ impl Reading {
     }
 
     /// Reads an optional table of the file, such as `[record]`, and its keys; those that are wrong get their
-    /// defaults. `None` if there is no such table. Reports an error if the key is something else.
+    /// defaults. `None` if there is no such table. Reports an error if the key has another type.
     pub fn section<'a, T>(&mut self, root: &'a Table, key: &str, example: &str) -> Option<(&'a Table, T)>
     where
         T: Default + DeserializeOwned + JsonSchema,
@@ -117,7 +117,7 @@ impl Reading {
     }
 
     /// The tables of a required list, such as `[[link]]`. `missing` is the message if there are none, and
-    /// `example` names keys to write. Reports an error if the key is something else.
+    /// `example` names keys to write. Reports an error if the key has another type.
     pub fn sections<'a>(
         &mut self,
         root: &'a Table,
@@ -247,7 +247,7 @@ impl Reading {
         Some((written, config))
     }
 
-    /// Reports a missing key, unless the table has a similar key, which was reported as unknown.
+    /// Reports a missing key, unless the table contains a similar key, which was reported as unknown.
     pub fn missing(&mut self, table: &Table, what: &str, key: &str) {
         if mistyped(table, key) {
             return;
@@ -291,7 +291,7 @@ fn expectation<'a>(error: &'a str, prefix: &str) -> Option<&'a str> {
     Some(expected)
 }
 
-/// A type of serde in the words of TOML.
+/// A type of serde as TOML calls it.
 fn in_words(expected: &str) -> &str {
     match expected {
         "a sequence" => "a list",
@@ -322,7 +322,7 @@ pub(crate) fn wrong_type(node: &Node, message: impl Into<String>) -> Diagnostic 
     Diagnostic::error(node.span.clone(), message).label(format!("this is {}", node.what()))
 }
 
-/// True if a table has a key that is probably a misspelling of `key`.
+/// True if a table contains a key that is probably a misspelling of `key`.
 pub(crate) fn mistyped(table: &Table, key: &str) -> bool {
     table.entries.iter().any(|entry| entry.key != key && nearest(&entry.key, [key]).is_some())
 }
@@ -345,7 +345,7 @@ fn unknown<'a>(error: &'a str, prefix: &str) -> Option<(&'a str, Vec<&'a str>)> 
     Some((wrong, rest.split('`').skip(1).step_by(2).collect()))
 }
 
-/// The part of a value that has the wrong type: in a list, the first item that is not a string.
+/// The part of a value with the wrong type: in a list, the first item that is not a string.
 fn culprit<'a>(node: &'a Node, expected: &str) -> &'a Node {
     match &node.value {
         Value::List(items) if !expected.contains("sequence") => {

@@ -35,7 +35,7 @@ impl Reading {
         found
     }
 
-    /// Reads the keys that a kind has beside those of `shared`. `of_kind` is the table in messages about
+    /// Reads the keys that a kind has in addition to `shared`. `of_kind` is the table in messages about
     /// unknown keys, `what` in all others. `None` if a key is wrong or missing; the errors are reported.
     pub fn keys_of_kind<T>(
         &mut self,

@@ -6,8 +6,8 @@
 //! refused.
 //!
 //! A compared discipline can be one of the kernel: `kernel:fq_codel`, `kernel:htb+bfifo limit 100k`. The
-//! arguments are those of `tc`, and only the kernel can check them. `bpf:efd limit 300p` is a discipline of
-//! Giveway in the kernel; its parameters are checked here.
+//! arguments follow `tc`, and only the kernel can check them. `bpf:efd limit 300p` is a discipline of Giveway
+//! in the kernel; its parameters are checked here.
 
 mod contender;
 mod limits;

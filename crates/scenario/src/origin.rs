@@ -15,7 +15,7 @@ pub(crate) struct Part {
     name: String,
     /// True for a flag.
     flag: bool,
-    /// The byte of the origin at which the text begins.
+    /// The byte of the origin at which the text starts.
     start: usize,
     /// The text of the file or flag.
     text: String,
@@ -56,7 +56,7 @@ impl Part {
         &self.text
     }
 
-    /// The byte at which each line begins.
+    /// The byte at which each line starts.
     pub(crate) fn line_starts(&self) -> &[usize] {
         &self.lines
     }
@@ -68,7 +68,7 @@ impl Origin {
         Origin { parts: vec![Part::new(name.into(), false, 0, text.into())] }
     }
 
-    /// Adds the text of a flag, and returns the byte of the origin at which it begins.
+    /// Adds the text of a flag, and returns the byte of the origin at which it starts.
     pub fn push(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         let last = self.parts.last().expect("an origin begins with a file");
         let start = last.start + last.text.len() + 1;

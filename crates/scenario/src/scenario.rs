@@ -15,7 +15,7 @@ use crate::lints;
 use crate::live::{self, Live};
 use crate::network::{self, Network};
 use crate::origin::Origin;
-use crate::schedule::{self, MOST_SEEDS, Schedule, ShortRun, Times};
+use crate::schedule::{self, MAX_SEEDS, Schedule, ShortRun, Times};
 use crate::sweep::{self, Sweep};
 use crate::tree::{Node, Table};
 use crate::trial::{Compared, Trial};
@@ -107,14 +107,14 @@ impl Scenario {
         files
     }
 
-    /// Replaces the seeds by 1 to `count`, limited to [`Scenario::MOST_SEEDS`]. The text is unchanged, so
+    /// Replaces the seeds by 1 to `count`, limited to [`Scenario::MAX_SEEDS`]. The text is unchanged, so
     /// that seeds can be added later.
     pub fn with_seeds(self, count: u32) -> Scenario {
-        Scenario { seeds: (1..=u64::from(count.clamp(1, MOST_SEEDS))).collect(), ..self }
+        Scenario { seeds: (1..=u64::from(count.clamp(1, MAX_SEEDS))).collect(), ..self }
     }
 
-    /// The most seeds of a scenario.
-    pub const MOST_SEEDS: u32 = MOST_SEEDS;
+    /// Maximum number of seeds in a scenario.
+    pub const MAX_SEEDS: u32 = MAX_SEEDS;
 
     /// The scenario of a quick check, with the times of `[short]`; by default at most five seconds and one
     /// seed.

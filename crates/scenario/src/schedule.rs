@@ -49,12 +49,12 @@ pub(crate) fn read(
     (times, short(reading, file.root, times, slot))
 }
 
-/// The most seeds of a scenario.
-pub(crate) const MOST_SEEDS: u32 = 100_000;
+/// Maximum number of seeds in a scenario.
+pub(crate) const MAX_SEEDS: u32 = 100_000;
 
 /// Reads the seeds; the default is seed 1. `None` if they are wrong.
 pub(crate) fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
-    const MOST: i64 = MOST_SEEDS as i64;
+    const MAX: i64 = MAX_SEEDS as i64;
     let Some(node) = root.get("seeds") else { return Some(vec![1]) };
     let mut wrong = |place: &Node, message: &str| {
         let wrong = Diagnostic::error(place.span.clone(), message);
@@ -62,11 +62,11 @@ pub(crate) fn seeds(reading: &mut Reading, root: &Table) -> Option<Vec<u64>> {
         None
     };
     match &node.value {
-        Value::Integer(count @ 1..=MOST) => Some((1..=*count as u64).collect()),
+        Value::Integer(count @ 1..=MAX) => Some((1..=*count as u64).collect()),
         Value::Integer(0) => wrong(node, "seeds: at least one is needed"),
         Value::Integer(_) => wrong(node, "seeds: expected a count from 1 to 100000"),
         Value::List(items) if items.is_empty() => wrong(node, "seeds: at least one is needed"),
-        Value::List(items) if items.len() > MOST_SEEDS as usize => {
+        Value::List(items) if items.len() > MAX_SEEDS as usize => {
             wrong(node, "seeds: expected at most 100000 seeds")
         }
         Value::List(items) => {
@@ -215,10 +215,10 @@ fn short(reading: &mut Reading, root: &Table, times: Option<Times>, slot: Option
         return None;
     }
     let seeds = short.seeds.unwrap_or(1).max(1);
-    if seeds > MOST_SEEDS {
+    if seeds > MAX_SEEDS {
         let place = table.map_or_else(|| reading.end(), |table| table.place("seeds"));
         let wrong = Diagnostic::error(place, format!("seeds: {seeds} is too many"));
-        reading.report(wrong.help(format!("write at most {MOST_SEEDS}")));
+        reading.report(wrong.help(format!("write at most {MAX_SEEDS}")));
         return None;
     }
     Some(ShortRun { times: Times { duration, warmup, cooldown }, seeds })

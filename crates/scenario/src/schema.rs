@@ -88,7 +88,7 @@ fn link() -> Json {
     link
 }
 
-/// The keys of a contest: its own, and those of its links.
+/// The keys of a contest: its own, and the keys of its links.
 fn contest() -> Json {
     let link = link();
     let mut contest = plain(schema_for!(ContestKeys));
@@ -157,8 +157,8 @@ fn kind<S>(entry: &Entry<S>, common: &Json, required: &[&str]) -> Json {
     kind
 }
 
-/// The schema of a table that allows no other keys. It has no title, and all definitions are inlined but
-/// those of disciplines and arbiters.
+/// The schema of a table that allows no other keys. It has no title, and all definitions are inlined except
+/// disciplines and arbiters.
 fn plain(schema: Schema) -> Json {
     let mut schema = schema.to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or_default();

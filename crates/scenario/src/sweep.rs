@@ -77,7 +77,7 @@ fn flatten(reading: &mut Reading, path: &str, table: &Table, over: &mut Vec<Stri
     }
 }
 
-/// A value as the flag `--over` has it; `None` for tables, lists and dates.
+/// Formats a value in the syntax of `--over`; `None` for tables, lists and dates.
 fn text(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(text) if text.contains(',') => Some(format!("\"{text}\"")),

@@ -34,7 +34,7 @@ pub(crate) enum Value {
 /// Keys with their values, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
-    /// The place of the table. It begins with the header, or with the brace of an inline table.
+    /// The place of the table. It starts with the header, or with the brace of an inline table.
     pub span: Range<usize>,
     /// The keys, in the order of the file.
     pub entries: Vec<Entry>,
@@ -64,7 +64,7 @@ pub(crate) fn document(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Table {
     build_table(table.get_ref(), span, 0, diagnostics)
 }
 
-/// Parses the value of a flag that begins at `start`: as TOML if possible, otherwise as a string.
+/// Parses the value of a flag that starts at `start`: as TOML if possible, otherwise as a string.
 pub(crate) fn flag(text: &str, start: usize, diagnostics: &mut Vec<Diagnostic>) -> Node {
     match DeValue::parse(text) {
         Ok(value) => build(&value, start, diagnostics),
@@ -72,7 +72,7 @@ pub(crate) fn flag(text: &str, start: usize, diagnostics: &mut Vec<Diagnostic>) 
     }
 }
 
-/// Converts a parsed value. `start` is the byte of the origin at which its text begins.
+/// Converts a parsed value. `start` is the byte of the origin at which its text starts.
 fn build(value: &Spanned<DeValue<'_>>, start: usize, diagnostics: &mut Vec<Diagnostic>) -> Node {
     let span = value.span().start + start..value.span().end + start;
     let value = match value.get_ref() {
@@ -188,11 +188,11 @@ impl Table {
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
-    /// True if the table has a key.
+    /// True if the table contains a key.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
-    /// The place of the value of a key; that of the table if the key is missing.
+    /// The place of the value of a key, or of the table if the key is missing.
     pub fn place(&self, key: &str) -> Range<usize> {
         self.get(key).map_or_else(|| self.span.clone(), |node| node.span.clone())
     }

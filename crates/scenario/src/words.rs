@@ -12,12 +12,12 @@ pub(crate) fn choices<N: AsRef<str>>(wrong: &str, names: &[N]) -> String {
 
 /// The help that lists the known names, up to twelve of them.
 pub(crate) fn listed<N: AsRef<str>>(names: &[N]) -> String {
-    const MOST: usize = 12;
+    const MAX: usize = 12;
     if names.is_empty() {
         return "there are none".to_owned();
     }
-    let listed: Vec<&str> = names.iter().take(MOST).map(AsRef::as_ref).collect();
-    let more = if names.len() > MOST { ", ..." } else { "" };
+    let listed: Vec<&str> = names.iter().take(MAX).map(AsRef::as_ref).collect();
+    let more = if names.len() > MAX { ", ..." } else { "" };
     format!("there are {}{more}", listed.join(", "))
 }
 
@@ -36,12 +36,12 @@ pub(crate) fn grouped(number: usize) -> String {
 
 /// Clips a text to 600 characters, the length of a message. Quotations from a file can have any length.
 pub(crate) fn clipped(text: String) -> String {
-    const MOST: usize = 600;
+    const MAX: usize = 600;
     let count = text.chars().count();
-    if count <= MOST {
+    if count <= MAX {
         return text;
     }
-    let head: String = text.chars().take(MOST / 2).collect();
-    let tail: String = text.chars().skip(count - MOST / 2).collect();
+    let head: String = text.chars().take(MAX / 2).collect();
+    let tail: String = text.chars().skip(count - MAX / 2).collect();
     format!("{head} ... {tail}")
 }

@@ -7,8 +7,8 @@ use giveway_scenario::Scenario;
 use giveway_theory::hurst::on_off_hurst;
 
 /// The on/off sources of the reproduction of the BSQ paper: 32 sources of 12.5 Mbit/s with packets of 500
-/// bytes. Beside them a Poisson stream of the same load, made of bursts of one packet and exponential pauses.
-/// There are no losses.
+/// bytes. Next to them a Poisson stream of the same load, made of bursts of one packet and exponential
+/// pauses. There are no losses.
 const SCENARIO: &str = r#"
 duration = "500 s"
 seeds = 7
@@ -82,7 +82,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
 
 /// Theory has H = (3 - 1.2)/2 = 0.9 in the limit of many sources and long times. With 32 sources and 500 s
 /// the estimates are lower and scatter widely. So the median of 7 seeds and three estimators must be within
-/// 0.15 of 0.9, and that of the Poisson streams within 0.05 of 1/2. For every seed the two must differ.
+/// 0.15 of 0.9, and the median of the Poisson streams within 0.05 of 1/2. For every seed the two must differ.
 #[test]
 fn heavy_tails_are_measured_as_self_similar() {
     let scenario = Scenario::parse(SCENARIO, ".").expect("it is valid");

@@ -1,4 +1,4 @@
-//! Contests: every pair of senders shares a link of its own.
+//! Contests: every pair of senders shares its own link.
 
 use giveway_scenario::{Network, Scenario};
 
@@ -52,7 +52,7 @@ fn each_pair_has_a_link_and_its_transfers() {
     assert_eq!(ecn.iter().filter(|ecn| **ecn).count(), 3, "only one of the senders has ECN");
 }
 
-/// Keys of a link apply to every link, and links of the scenario are beside them.
+/// Keys of a link apply to every link, and links of the scenario are next to them.
 #[test]
 fn a_contest_has_the_keys_of_links() {
     let text = CONTEST
@@ -99,11 +99,11 @@ fn mistakes_are_reported_once_at_their_place() {
       = help: did you mean "ecn"?
     "#);
     insta::assert_snapshot!(errors("\"bbr version 3\"", "\"reno\""), @r#"
-    error: senders: "reno" is there twice
+    error: senders: "reno" is listed twice
      --> scenario:6:11
     6 | senders = ["reno", "reno", { name = "reno with ECN", congestion = "reno", ecn = true }]
       |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-      = help: a sender also competes with itself; give a variant a name of its own
+      = help: a sender also competes with itself; give each variant its own name
     "#);
     insta::assert_snapshot!(errors("\"bbr version 3\"", "7"), @r#"
     error: senders: expected a congestion control, or a table

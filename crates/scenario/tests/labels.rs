@@ -159,7 +159,7 @@ fn labels_are_written_at_the_first_router_and_lowered_at_later_ones() {
     }
 }
 
-/// A router that does not write labels uses only those of other routers.
+/// A router that does not write labels uses only the labels of other routers.
 #[test]
 fn a_core_router_without_an_edge_router_does_not_share_fairly() {
     let labels = run("csfq noedge");

@@ -76,7 +76,7 @@ fn the_tcp_of_linux_is_accepted() {
     assert_eq!(live(&text).tcp.rto_min, Span::ms(200));
 }
 
-/// Beside a qdisc of the kernel the reverse direction has one, too: the one of Linux that does the same.
+/// Next to a qdisc of the kernel the reverse direction has one, too: the one of Linux that does the same.
 #[test]
 fn the_reverse_direction_has_a_qdisc_of_linux() {
     let with =
@@ -90,7 +90,7 @@ fn the_reverse_direction_has_a_qdisc_of_linux() {
     assert!(message.contains("the reverse direction has a discipline that Linux does not have"), "{message}");
 }
 
-/// Linux's `bbr` paces by itself, so `pacing`, which it implies, is not refused; beside CUBIC, either.
+/// Linux's `bbr` paces by itself, so `pacing`, which it implies, is not refused; next to CUBIC, neither.
 #[test]
 fn a_congestion_control_may_imply_pacing() {
     let with = |name: &str, control: &str| {

@@ -5,7 +5,7 @@ use giveway_links::{Airtime, Lateness, MediumSpec, Wake};
 use giveway_qdisc::{Bytes, Span};
 use giveway_scenario::{Backend, Network, Scenario};
 
-/// A scenario with these keys above the links, and those of its link.
+/// A scenario with these keys above the links, and these keys of its link.
 fn text(top: &str, link: &str) -> String {
     format!(
         "duration = \"10 s\"\ndisciplines = [\"fifo\"]\n{top}\n[[link]]\nfrom = \"a\"\nto = \"b\"\n\

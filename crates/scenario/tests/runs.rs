@@ -271,7 +271,7 @@ fn the_scenarios_of_the_repository_are_valid() {
     }
 }
 
-/// Every scenario in a folder. The folder also has the golden fingerprints.
+/// Every scenario in a folder. The folder also contains the golden fingerprints.
 fn scenarios(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder)
         .expect("the folder can be read")
@@ -329,7 +329,7 @@ fn samples_have_the_acknowledged_bytes_of_senders() {
     }
 }
 
-/// By default outages are those of both directions. `back` can have others.
+/// By default outages apply to both directions. `back` can have others.
 #[test]
 fn an_outage_is_that_of_both_directions() {
     let outages = |text: &str| {
@@ -353,8 +353,8 @@ fn an_outage_is_that_of_both_directions() {
     assert!((up / 10..up * 7 / 10).contains(&down), "{down} of {up}");
 }
 
-/// Entries with the same name are one group in tables. Each has its own random streams, which depend on its
-/// nodes.
+/// Entries with the same name are one group in tables. Each uses its own random streams, which depend on
+/// its nodes.
 #[test]
 fn entries_with_the_same_name_have_different_ids() {
     let text = |order: [&str; 3]| {

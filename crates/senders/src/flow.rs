@@ -38,7 +38,7 @@ struct Seen {
 /// Largest payload of a segment.
 const SEGMENT: u32 = 1448;
 
-/// Computes the results of the connection with this port. `sightings` has the data packets at both
+/// Computes the results of the connection with this port. `sightings` contains the data packets at both
 /// interfaces of the router in the order of time, until all packets that arrived in the interval have left.
 /// The interval is in nanoseconds since 1970.
 ///

@@ -1,8 +1,8 @@
 //! Measures the TCP senders of Linux on a bottleneck: a reference for the senders of the simulator.
 //!
-//! The program `senders` runs in the virtual machine of `cargo xtask senders-linux`. A *cell* has one or
-//! more bulk connections and yields a row for each of them ([`cell`]). A *packet trace* has one connection
-//! on which scripted packets are lost or late, and yields a row for each packet ([`trace`]).
+//! The program `senders` runs in the virtual machine of `cargo xtask senders-linux`. A *cell* consists of one
+//! or more bulk connections and yields a row for each of them ([`cell`]). A *packet trace* consists of one
+//! connection on which scripted packets are lost or late, and yields a row for each packet ([`trace`]).
 //!
 //! # What is fixed
 //! - The hosts are network namespaces, joined by pairs of virtual interfaces, which have no queue and an
@@ -47,7 +47,7 @@ pub mod trace;
 
 pub use error::SendersError;
 
-/// Measures a cell or a packet trace, which begins with its kind, and returns the rows of its result.
+/// Measures a cell or a packet trace, which starts with its kind, and returns the rows of its result.
 ///
 /// # Errors
 /// If the line is not understood, or if a command or a system call fails.

@@ -105,7 +105,7 @@ impl Flags {
     }
 }
 
-/// A letter for each flag: those of `tcpdump`, from the lowest bit up, with `A` for ACK.
+/// A letter for each flag, as in `tcpdump`, from the lowest bit up, with `A` for ACK.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letters = ['F', 'S', 'R', 'P', 'A', 'U', 'E', 'W'].into_iter().enumerate();

@@ -1,7 +1,7 @@
 //! Access links: the delay between a node and the hosts that do not sit at it
 //! ([`Net::host`](crate::Net::host)).
 //!
-//! An access link has a delay and no queue. All access links share one timer.
+//! An access link adds a delay and no queue. All access links share one timer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,8 +16,8 @@ use crate::segment::Segment;
 /// which they came, and are sorted by time.
 pub(crate) struct AccessLinks {
     /// Arrival time of each packet, and its index in `packets`. At equal times the order of flows is drawn
-    /// from their keys and the time, as that of all [events](crate::event_queue) is. Packets of one flow are
-    /// ordered by `count`, so that they keep their order.
+    /// from their keys and the time, as for all [events](crate::event_queue). Packets of one flow are ordered
+    /// by `count`, so that they keep their order.
     order: BinaryHeap<Reverse<(Time, u64, u64, u32)>>,
     /// Packets, each with the node of its access link.
     packets: Slots<(u16, Packet<Segment>)>,

@@ -17,7 +17,7 @@ impl Pauses {
     /// Lower bound of a long pause. Shorter times without progress come from round trips and queues.
     const LONG: Span = Span::ms(500);
 
-    /// The pauses of a transfer that begins at `start`.
+    /// The pauses of a transfer that starts at `start`.
     pub fn since(start: Time) -> Pauses {
         Pauses { since: start, longest: Span::ZERO, long: Span::ZERO }
     }
@@ -41,8 +41,8 @@ impl Pauses {
 
 /// Counters of the datagrams of a stream.
 ///
-/// Loss and delay are those of the datagrams that were *sent* within the measurement interval; goodput is
-/// what *arrived* within it. All bytes are data bytes, without headers.
+/// Loss and delay count the datagrams that were *sent* within the measurement interval; goodput is what
+/// *arrived* within it. All bytes are data bytes, without headers.
 #[derive(Clone, Debug, Default)]
 pub struct Datagrams {
     sent: u64,

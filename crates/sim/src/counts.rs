@@ -35,10 +35,10 @@ pub enum CountsError {
     #[error("0 is too few: write at least 1")]
     TooFew,
     /// The constant or the largest number is too large.
-    #[error("{0} is too many: write at most {MOST}")]
+    #[error("{0} is too many: write at most {MAX}")]
     TooMany(u32),
     /// The mean of a geometric distribution is out of range.
-    #[error("a mean of {0}; write a number from 1 to {MOST}")]
+    #[error("a mean of {0}; write a number from 1 to {MAX}")]
     Mean(f64),
     /// The bounds of a Pareto distribution are not in order.
     #[error("from {min} to {max}: min must be at least 1, and at most max")]
@@ -73,7 +73,7 @@ enum Law {
 }
 
 /// Largest number of a distribution, more than any page or burst has.
-const MOST: u32 = 1_000_000;
+const MAX: u32 = 1_000_000;
 
 impl Counts {
     /// A sampler of this distribution.
@@ -83,16 +83,16 @@ impl Counts {
     pub fn sampler(&self) -> Result<CountSampler, CountsError> {
         let law = match *self {
             Counts::Fixed(0) => return Err(CountsError::TooFew),
-            Counts::Fixed(count) if count <= MOST => Law::Fixed(count),
+            Counts::Fixed(count) if count <= MAX => Law::Fixed(count),
             Counts::Geometric { mean: 1.0 } => Law::Fixed(1),
             // P(n > k) = exp(-k / scale), so the mean is 1 / (1 - exp(-1 / scale)).
-            Counts::Geometric { mean } if mean > 1.0 && mean <= f64::from(MOST) => {
+            Counts::Geometric { mean } if mean > 1.0 && mean <= f64::from(MAX) => {
                 Law::Geometric { scale: -1.0 / libm::log1p(-1.0 / mean) }
             }
             Counts::Geometric { mean } => return Err(CountsError::Mean(mean)),
             // Rounding down maps each interval up to the next number to one number, so the bound is one above
             // the largest.
-            Counts::Pareto { shape, min, max } if max <= MOST => {
+            Counts::Pareto { shape, min, max } if max <= MAX => {
                 if min == 0 || max < min {
                     return Err(CountsError::Bounds { min, max });
                 }

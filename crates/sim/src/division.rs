@@ -42,10 +42,10 @@ const CROSSING: u64 = 1;
 const EXCHANGE: f64 = 10.0;
 /// Number of events of the pilot: a tenth of a second.
 const PILOT_EVENTS: u64 = 300_000;
-/// Number of events of the pilot that do not count, because connections have just begun.
+/// Number of events of the pilot that do not count, because connections have just started.
 const WARM_EVENTS: u64 = 150_000;
-/// The least gain: one thread must take this many times as long.
-const LEAST_GAIN: f64 = 1.2;
+/// The minimum gain: one thread must take this many times as long.
+const MIN_GAIN: f64 = 1.2;
 
 /// The work of the beginning of a run, which stands for all of it.
 struct Load {
@@ -130,7 +130,7 @@ impl Estimate {
 }
 
 impl Partition {
-    /// A division of the network of a plan into at most `most` parts, and at most [`Partition::MOST`].
+    /// A division of the network of a plan into at most `most` parts, and at most [`Partition::MAX`].
     /// `build` builds the plan.
     pub fn of(build: &dyn Fn() -> Plan, most: usize, gain: Gain) -> Partition {
         let plan = build();
@@ -148,7 +148,7 @@ impl Partition {
         }
         let load = Load::of(build());
         let weights = load.weights(&plan);
-        let most = most.min(Partition::MOST);
+        let most = most.min(Partition::MAX);
         let divided = windows.iter().flat_map(|window| {
             let of = groups(&plan, *window);
             let groups = Weighted::new(&plan, &of, &weights);
@@ -159,10 +159,10 @@ impl Partition {
         let best = divided.min_by(|(one, _), (other, _)| one.time().total_cmp(&other.time()));
         let Some((estimate, partition)) = best else { return Partition::whole(nodes, Whole::Tied) };
         let total = weights.iter().sum::<u64>() as f64;
-        if gain == Gain::Any || total >= LEAST_GAIN * estimate.time() {
+        if gain == Gain::Any || total >= MIN_GAIN * estimate.time() {
             return partition;
         }
-        let why = if total < LEAST_GAIN * estimate.heaviest as f64 {
+        let why = if total < MIN_GAIN * estimate.heaviest as f64 {
             Whole::Uneven((100.0 * estimate.heaviest as f64 / total.max(1.0)).round().min(100.0) as u64)
         } else {
             Whole::Short(partition.window, estimate.per_window as u64)

@@ -6,7 +6,7 @@
 //!
 //! The path of a packet: a host sends it, the route at its node selects the port of a link, the discipline of
 //! the port queues it, the link transmits it, the wire delays it, and the next node forwards it or delivers
-//! it to its host. A host may sit on an [access link](crate::access) with a delay of its own. Links may
+//! it to its host. A host may sit on an [access link](crate::access) with its own delay. Links may
 //! [fail](crate::outage) and come back.
 
 mod interactive;
@@ -50,7 +50,7 @@ pub struct Sim {
     /// simulation from its beginning.
     simplified: bool,
     until: Time,
-    /// Begin of the measurement interval.
+    /// Start of the measurement interval.
     measured_from: Time,
     queue: EventQueue,
     /// Timer of the bounds of the measurement interval.
@@ -74,7 +74,7 @@ pub struct Sim {
     sample: Option<Span>,
     sample_senders: bool,
     gauges: Vec<(&'static str, f64)>,
-    /// Buffer of `send`, kept so that sending allocates nothing.
+    /// Buffer of `send`, kept so that sending does not allocate.
     sending: Vec<Packet<Segment>>,
     /// Buffer of the packets of a burst.
     burst: Vec<Departure>,
@@ -264,7 +264,8 @@ impl Sim {
         left.datagrams
     }
 
-    /// Reports all flows of this part's sources. `unarrived` has the datagrams on the links of all parts.
+    /// Reports all flows of this part's sources. `unarrived` contains the datagrams on the links of
+    /// all parts.
     pub(crate) fn report_flows<R: Probe<Segment>>(
         mut self,
         unarrived: &[Unarrived],
@@ -382,7 +383,7 @@ impl Sim {
         }
     }
 
-    /// Carries a packet whose transmission begins, and its copy if the wire makes one.
+    /// Carries a packet whose transmission starts, and its copy if the wire makes one.
     #[inline]
     fn depart(&mut self, link: u32, at: Time, packet: Packet<Segment>) {
         let departing = self.packets.add(packet);

@@ -1,16 +1,16 @@
 //! The event queue: the next pending event of every link, connection and source.
 //!
-//! Each of them has a *timer*, which holds the time of its next event. The timers are in a hierarchical
-//! wheel (Varghese and Lauck 1987, scheme 7): time is divided into slots, a level of the wheel has a list of
-//! timers for each of 4,096 slots, and a slot of the next level is as long as this level. So setting and
-//! cancelling a timer take a constant time, however many there are. The timers of the first slot are sorted
-//! when the wheel reaches it, so that events come in their exact order and not in that of their slots. The
-//! length of a slot follows the density of events, and has no effect on the order.
+//! Each of them has a *timer*, which holds the time of its next event. The timers are in a hierarchical wheel
+//! (Varghese and Lauck 1987, scheme 7): time is divided into slots, a level of the wheel has a list of timers
+//! for each of 4,096 slots, and a slot of the next level is as long as this level. So setting and cancelling
+//! a timer take a constant time, however many there are. The timers of the first slot are sorted when the
+//! wheel reaches it, so that events come in their exact order and not in the order of their slots. The length
+//! of a slot follows the density of events, and has no effect on the order.
 //!
 //! # Events at the same time
 //! Events at the same time are ordered by their class ([`Class`]). Within a class the order is drawn: it is
-//! that of a hash of the time and of the timer's [`Rank`], which comes from the name of its origin and from
-//! the seed of the run. Two consequences matter:
+//! the order of a hash of the time and of the timer's [`Rank`], which comes from the name of its origin and
+//! from the seed of the run. Two consequences matter:
 //! - The order of two events does not depend on other events of the run, on when their timers were set, or on
 //!   the order in which a scenario lists its sources. A run that is split into parts has the same order in
 //!   each part.
@@ -66,7 +66,7 @@ pub enum Owner {
 pub enum Class {
     /// Links fail or come back, before any packet that would use them.
     Outage = 0,
-    /// The measurement interval begins or ends. Packets at its first moment belong to it, packets at its last
+    /// The measurement interval starts or ends. Packets at its first moment belong to it, packets at its last
     /// do not.
     Measuring = 1,
     /// A packet moves: a transmitter takes it from its port, it arrives at the far end of a link, it crosses
@@ -326,7 +326,7 @@ impl EventQueue {
     }
 
     /// Puts an event among the current ones. Earlier ones move by one place each: there are few of them, and
-    /// a loop takes less time than `memmove`, above all that of musl, which copies upwards byte by byte.
+    /// a loop takes less time than `memmove`, above all in musl, which copies upwards byte by byte.
     #[inline]
     fn insert_current(&mut self, timer: u32, moment: Moment) {
         let mut place = self.current.len();
@@ -338,7 +338,7 @@ impl EventQueue {
         self.current[place] = (moment, timer);
     }
 
-    /// Puts an event into the list of a slot after the current one. The level is that of the highest bit in
+    /// Puts an event into the list of a slot after the current one. The level belongs to the highest bit in
     /// which the numbers of the two slots differ.
     #[inline]
     fn link(&mut self, timer: u32, slot: u64) {
@@ -420,7 +420,7 @@ impl EventQueue {
         }
     }
 
-    /// Changes the length of a slot if it has many events, or if every slot has one only and the wheel has to
+    /// Changes the length of a slot if it has many events, or if every slot has one only and the wheel must
     /// pass many of them. Between the two bounds a change by a factor of two is not reverted.
     #[cold]
     fn consider_length(&mut self) {

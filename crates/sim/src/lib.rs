@@ -1,8 +1,8 @@
 //! Packet-level network simulation: links with disciplines, routing, TCP and UDP applications.
 //!
 //! Read [`engine`] first: it runs a simulation from event to event. Then [`transport`], which maps segments
-//! to connections, and [`tcp`], the protocol itself. [`traffic`] has the applications, and [`net`] is the
-//! interface through which they use the network.
+//! to connections, and [`tcp`], the protocol itself. [`traffic`] contains the applications, and [`net`] is
+//! the interface through which they use the network.
 //!
 //! There is no hidden queue: a packet is in the discipline of a link's port, or on a wire.
 //!

@@ -12,12 +12,12 @@
 //! the rate is not an event: the port is informed before its next call. Only while the discipline holds
 //! packets back does the timer wait for the next change, too.
 //!
-//! A link on a shared [medium](crate::media) has no transmitter of its own. At its time it asks for the
-//! medium in place of transmitting. When it gets it, it sends a burst, whose packets all arrive at the end.
+//! A link on a shared [medium](crate::media) has no separate transmitter. At its time it asks for the medium
+//! in place of transmitting. When it gets it, it sends a burst, whose packets all arrive at the end.
 //!
 //! If wake-ups are late, the discipline decides late, but the transmitter loses no time: its clock goes on
-//! from the end of the last transmission, as that of a shaper or of a ring of buffers does. A late wake-up
-//! takes all packets whose transmission begins by then.
+//! from the end of the last transmission, as in a shaper or a ring of buffers. A late wake-up takes all
+//! packets whose transmission starts by then.
 //!
 //! In a network that is [divided](crate::parallel), the part with the sending node has the port and the
 //! transmitter, and the part with the receiving node has the wire. Each has its own `Link`.
@@ -192,19 +192,19 @@ impl Link {
         place == 0
     }
 
-    /// Takes the copy of the packet whose transmission began last, if it arrives twice.
+    /// Takes the copy of the packet whose transmission started last, if it arrives twice.
     #[inline]
     pub fn copy(&mut self) -> Option<Packet<Segment>> {
         self.varying.as_mut()?.copy()
     }
 
-    /// True if the event at `now` is that of the transmitter, and not an arrival.
+    /// True if the event at `now` belongs to the transmitter, and is not an arrival.
     #[inline]
     pub fn transmitter_is_due(&self, now: Time) -> bool {
         self.next_pull <= now
     }
 
-    /// Offers a packet to the port. Returns the packet whose transmission begins.
+    /// Offers a packet to the port. Returns the packet whose transmission starts.
     #[inline]
     pub fn offer<R: Probe<Segment>>(
         &mut self,
@@ -232,7 +232,7 @@ impl Link {
     }
 
     /// Looks at the queue as after an arrival, because its discipline or the rate of the link has changed.
-    /// Returns the packet whose transmission begins.
+    /// Returns the packet whose transmission starts.
     pub fn look<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) -> Option<Departure> {
         if !self.up {
             return None;

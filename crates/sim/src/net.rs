@@ -188,8 +188,8 @@ pub trait Carrier {
     fn report(&mut self, report: FlowReport);
 }
 
-/// Transports what sources send over QUIC. All other calls for a connection are those of [`Carrier`], which
-/// concern its stream 0.
+/// Transports what sources send over QUIC. All other calls for a connection are in [`Carrier`], which concern
+/// its stream 0.
 pub trait QuicCarrier {
     /// Opens a connection: as [`Carrier::connect`].
     fn quic_connect(&mut self, by: Caller<'_>, ends: (u16, u16), host: HostId) -> ConnId;
@@ -333,7 +333,7 @@ impl<'a> Net<'a> {
         self.carrier.stream(self.caller, (from, to), None, start)
     }
 
-    /// Opens a [`stream`](Net::stream) for a flow that has a key already, such as one of a capture.
+    /// Opens a [`stream`](Net::stream) for a flow with a key already, such as one of a capture.
     pub fn stream_of(&mut self, from: u16, to: u16, flow: FlowKey) -> StreamId {
         self.carrier.stream(self.caller, (from, to), Some(flow), self.caller.now)
     }

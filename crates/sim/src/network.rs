@@ -31,7 +31,7 @@ pub struct LinkPlan {
     /// Times at which the link fails and comes back, in ascending order ([`crate::outage`]).
     pub outages: Vec<(Time, Time)>,
     /// The number of the medium that it shares with other links, and the largest length of its packets, in
-    /// bytes. `None` for a link of its own.
+    /// bytes. `None` for a separate link.
     pub medium: Option<(u16, u32)>,
     /// The discipline at the port.
     pub qdisc: Box<dyn Qdisc<Segment>>,
@@ -70,14 +70,14 @@ pub struct Network {
 
 impl Network {
     /// Largest number of nodes of a network: node numbers have 16 bits.
-    pub const MOST_NODES: usize = 65_534;
+    pub const MAX_NODES: usize = 65_534;
 
     /// A network of `nodes` nodes, numbered from zero, without links.
     ///
     /// # Panics
-    /// If there are more than [`Network::MOST_NODES`] nodes.
+    /// If there are more than [`Network::MAX_NODES`] nodes.
     pub fn new(nodes: usize) -> Network {
-        assert!(nodes <= Network::MOST_NODES, "node numbers have 16 bits");
+        assert!(nodes <= Network::MAX_NODES, "node numbers have 16 bits");
         Network { nodes, links: Vec::new(), media: Vec::new(), routing: Routing::First }
     }
 

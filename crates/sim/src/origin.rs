@@ -29,7 +29,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The numbering of a source that has sent nothing yet.
+    /// The numbering of a source that has not sent yet.
     pub fn new(name: &str, position: (u64, u64), streams: &Streams) -> Origin {
         let rank = Rank::of(Class::Packet, &streams.within("source").within(name));
         // The key is fixed: addresses do not depend on the seed.
@@ -55,7 +55,7 @@ impl Origin {
         self.rank.numbered(Class::Connection, self.connections)
     }
 
-    /// The 5-tuple of a new flow: addresses are those of the nodes, ports count up.
+    /// The 5-tuple of a new flow: addresses come from the nodes, ports count up.
     pub fn tuple(&mut self, from: u16, to: u16, protocol: u8) -> FiveTuple {
         self.ports += 1;
         let address = |node: u16| {

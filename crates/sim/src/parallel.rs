@@ -1,19 +1,19 @@
 //! Runs one simulation on several threads, with the same results as on one.
 //!
-//! The network is [divided](crate::partition) into parts. Each part is a [`Sim`] of its own, with the sources
+//! The network is [divided](crate::partition) into parts. Each part is a separate [`Sim`], with the sources
 //! and the ports of its nodes. A packet that leaves a part needs the delay of a link to reach the next one,
 //! and the shortest such delay is the *window*: parts that have handled all events before a time can handle
-//! those of the window from the next event on without news of each other (conservative windows: Lubachevsky,
-//! Communications of the ACM 32(1), 1989; Nicol, Journal of the ACM 40(2), 1993). Then they exchange the
-//! packets that leave, and the time of the next event of all parts gives the next window.
+//! the events of the window from the next event on without news of each other (conservative windows:
+//! Lubachevsky, Communications of the ACM 32(1), 1989; Nicol, Journal of the ACM 40(2), 1993). Then they
+//! exchange the packets that leave, and the time of the next event of all parts gives the next window.
 //!
 //! # Equality with one thread
 //! Within a part events come in the order of one thread: it is drawn from their time and their origin, and
 //! does not depend on other parts ([`crate::event_queue`]). Parts exchange packets at fixed times of the
 //! simulation, not of the machine. So results do not depend on the number of threads or on their speed. Each
-//! part has a probe of its own, and gets the reports of one port from one part ([`Divisible`]). The number of
-//! events may differ from that of one thread, because a plain queue decides about packets that leave a part
-//! earlier.
+//! part has its own probe, and gets the reports of one port from one part ([`Divisible`]). The number of
+//! events may differ from a run with one thread, because a plain queue decides about packets that leave a
+//! part earlier.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -108,7 +108,7 @@ struct Exchange {
 struct Round {
     /// For each part the time of its next event or of the first packet that left it, in picoseconds.
     next: Vec<AtomicU64>,
-    /// The packets from each part to each: those of the part `s` to the part `r` have the index
+    /// The packets from each part to each: from the part `s` to the part `r` have the index
     /// `s * parts + r`.
     mail: Vec<Mutex<Vec<Crossing>>>,
     /// For each part the parts with mail for it, one bit each.
@@ -132,9 +132,9 @@ impl Exchange {
         Exchange { rounds: [round(), round()], gate: Gate::new(workers), parts, unarrived: Mutex::default() }
     }
 
-    /// Simulates the parts with these numbers and probes to the end of the run, beside the other threads.
-    /// `go_on` gets the simulated time after each round, and stops the run if it returns false. Then the
-    /// result is `None`.
+    /// Simulates the parts with these numbers and probes to the end of the run, in parallel with the other
+    /// threads. `go_on` gets the simulated time after each round, and stops the run if it returns false. Then
+    /// the result is `None`.
     fn work<R: Divisible<Segment>>(
         &self,
         plan: &dyn Fn() -> Plan,

@@ -1,4 +1,4 @@
-//! Divides a network into parts that threads can simulate beside each other ([`crate::parallel`]).
+//! Divides a network into parts that threads can simulate in parallel ([`crate::parallel`]).
 //!
 //! # Rules
 //! - A source stays together with all nodes that it uses: it sees both ends of its connections at once.
@@ -18,7 +18,7 @@ use crate::plan::SourcePlan;
 pub struct Partition {
     /// The part of each node.
     pub(crate) part_of: Vec<u16>,
-    /// The part of each port, which is that of its node.
+    /// The part of each port, which is the part of its node.
     pub(crate) ports: Vec<u16>,
     /// Number of parts.
     pub(crate) parts: usize,
@@ -58,8 +58,8 @@ impl fmt::Display for Whole {
 }
 
 impl Partition {
-    /// The most parts of a network.
-    pub const MOST: usize = 64;
+    /// Maximum number of parts of a network.
+    pub const MAX: usize = 64;
 
     /// All nodes in one part.
     pub fn whole(nodes: usize, why: Whole) -> Partition {

@@ -10,9 +10,9 @@
 //!   one event, which is its arrival at a host or at a queue of another kind.
 //!
 //! # Equality with a port
-//! Drops, departures, counters and the reports to an observer are those of a [`Port`](giveway_qdisc::Port)
-//! with `fifo` and `drop tail`. At equal times the order is that of the [event queue](crate::event_queue).
-//! An observer gets the reports of one port in their order, but later than those of other ports
+//! Drops, departures, counters and the reports to an observer equal a [`Port`](giveway_qdisc::Port) with
+//! `fifo` and `drop tail`. At equal times the [event queue](crate::event_queue) determines the order. An
+//! observer gets the reports of one port in their order, but later than the reports of other ports
 //! ([`Interest::Port`](giveway_qdisc::Interest)).
 
 use std::collections::VecDeque;
@@ -62,8 +62,8 @@ impl Plain {
     }
 
     /// Decides about a packet that arrives. Returns the end of its transmission, or `None` if the queue is
-    /// full. `own` is the moment of an event of this link at that time: a transmission that begins at it
-    /// counts as begun if the event is before the arrival.
+    /// full. `own` is the moment of an event of this link at that time: a transmission that starts at it
+    /// counts as started if the event is before the arrival.
     #[inline]
     pub fn accept<R: Probe<Segment>>(
         &mut self,
@@ -108,7 +108,7 @@ impl Plain {
         Some(self.wire.free_at())
     }
 
-    /// Reports the transmissions that have begun.
+    /// Reports the transmissions that have started.
     #[inline]
     fn begin<R: Probe<Segment>>(&mut self, begun: impl Fn(Time) -> bool, probe: &mut R) {
         while let Some((start, bytes)) = self.starts.front().copied()
@@ -168,7 +168,7 @@ impl Plain {
         !self.coming.is_empty()
     }
 
-    /// Reports all transmissions that have begun by `now`, after all other events at that time.
+    /// Reports all transmissions that have started by `now`, after all other events at that time.
     pub fn finish<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) {
         self.begin(|start| start <= now, probe);
     }

@@ -1,11 +1,11 @@
 //! QUIC: state machines that receive packets and the time, and return packets. RFC 9000 and RFC 9002.
 //!
 //! # Principles
-//! - A connection has two [`End`]s. Each has [`streams`], acknowledges the packets of the other
-//!   ([`acks`]), and detects the loss of its own ([`recovery`]). The congestion controls are those of TCP,
+//! - A connection has two [`End`]s. Each has [`streams`], acknowledges the other's packets ([`acks`]), and
+//!   detects the loss of its own packets ([`recovery`]). The congestion controls are the same as TCP's,
 //!   through the same contract.
 //! - Lost data are retransmitted in packets with new numbers, so that no acknowledgement is ambiguous.
-//! - 1-RTT: the client begins with an Initial packet of 1,200 bytes, the server answers with its part of the
+//! - 1-RTT: the client starts with an Initial packet of 1,200 bytes, the server answers with its part of the
 //!   handshake, and data of the client leave after one round trip. A server whose client has not proved its
 //!   address sends at most three times what it has received: RFC 9000, section 8.1.
 //! - 0-RTT: the client knows the server from before, and data leave at once.

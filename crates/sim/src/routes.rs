@@ -154,7 +154,7 @@ impl Routes {
                 node = target(self.next_of(node, meta, segment)?);
                 Some(node)
             })
-            .take(depth.min(NextHops::MOST)),
+            .take(depth.min(NextHops::MAX)),
         )
     }
 

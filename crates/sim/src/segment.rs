@@ -1,5 +1,5 @@
-//! The payload of a simulated packet beside its [`Meta`](giveway_qdisc::Meta): the fields of a TCP or UDP
-//! header, or those of a QUIC packet ([`crate::quic::packet`]).
+//! The payload of a simulated packet, in addition to its [`Meta`](giveway_qdisc::Meta): the fields of a TCP
+//! or UDP header, or of a QUIC packet ([`crate::quic::packet`]).
 
 use giveway_qdisc::{Span, Time};
 
@@ -10,7 +10,7 @@ pub struct Segment {
     /// Number of the connection or of the stream.
     pub conn: u32,
     /// Number of connections that had the number `conn` before. It distinguishes a late packet of a
-    /// connection that is over from those of the next one. In a datagram it is 1 for a
+    /// connection that is over from packets of the next one. In a datagram it is 1 for a
     /// [copy](Segment::copied), and otherwise 0.
     pub serial: u32,
     /// Number of the source of traffic: its index in the plan.
@@ -31,8 +31,8 @@ pub struct Segment {
     pub ace: u8,
     /// Number of data bytes.
     pub len: u16,
-    /// First sequence number. The SYN has number 0, data begin with 1, the FIN takes the number after the
-    /// data.
+    /// First sequence number. The SYN has number 0, data start with 1, the FIN takes the number after
+    /// the data.
     pub seq: u64,
     /// The next sequence number that the sender of this segment expects. In a datagram, which has no
     /// acknowledgement, the field holds the send time ([`Segment::datagram_sent`]): a separate field would
@@ -63,7 +63,7 @@ impl Segment {
     pub const RST: u16 = 128;
     /// The first SACK block reports a duplicate: D-SACK, RFC 2883.
     pub const DSACK: u16 = 256;
-    /// The segment has the AccECN option: RFC 9768, section 3.2.3.
+    /// The segment carries the AccECN option: RFC 9768, section 3.2.3.
     pub const ACCECN: u16 = 512;
     /// A QUIC packet. Its fields have another meaning: [`crate::quic::packet`].
     pub const QUIC: u16 = 1024;
@@ -128,7 +128,7 @@ impl Segment {
     pub fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
-    /// True if the segment is an acknowledgement without data, SACK blocks and flags of its own.
+    /// True if the segment is an acknowledgement without data, SACK blocks and additional flags.
     #[inline]
     pub fn is_plain_ack(&self) -> bool {
         self.flags & !Segment::REPLY == Segment::ACK && self.len == 0 && self.sacks == 0
@@ -139,7 +139,7 @@ impl Segment {
         u64::from(self.len) + u64::from(self.has(Segment::SYN)) + u64::from(self.has(Segment::FIN))
     }
     /// The SACK blocks: ranges of sequence numbers that the sender of this segment has received. All are
-    /// above `ack` but that of a [D-SACK](Segment::DSACK), which comes first.
+    /// above `ack` except the block of a [D-SACK](Segment::DSACK), which comes first.
     #[inline]
     pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let at = |distance: u32| self.ack.wrapping_add_signed(i64::from(distance.cast_signed()));

@@ -41,7 +41,7 @@ pub enum Sizes {
         #[serde(default)]
         max: Option<Bytes>,
     },
-    /// A file with a size in bytes and the share of transfers up to that size in each line, as those of
+    /// A file with a size in bytes and the share of transfers up to that size in each line, as sizes of
     /// data-centre workloads are published; sizes between two lines are spread evenly (linear interpolation).
     Cdf(PathBuf),
     /// The sizes of a web search cluster (DCTCP, 2010), with a mean of 1.67 MB.
@@ -71,7 +71,7 @@ pub enum SizesError {
     #[error("an exponent of {0}; write a number from 0 to 100, for example 1.2")]
     Exponent(f64),
     /// The largest number of segments of a Zipf distribution is out of range.
-    #[error("a max of {0} segments; write 1 to {MOST_SEGMENTS}")]
+    #[error("a max of {0} segments; write 1 to {MAX_SEGMENTS}")]
     Segments(u64),
     /// The mean of a lognormal distribution is less than a byte.
     #[error("a mean of 0 bytes sends nothing")]
@@ -127,7 +127,7 @@ enum Law {
 }
 
 /// The largest table of a Zipf distribution, in segments.
-const MOST_SEGMENTS: u64 = 1 << 24;
+const MAX_SEGMENTS: u64 = 1 << 24;
 
 impl Sizes {
     /// A sampler of this distribution. `mss` is the size of a segment; relative file names are relative to
@@ -238,7 +238,7 @@ fn zipf(exponent: f64, segments: u64, mss: u64) -> Result<Sampler, SizesError> {
     if !(0.0..=100.0).contains(&exponent) {
         return Err(SizesError::Exponent(exponent));
     }
-    if !(1..=MOST_SEGMENTS).contains(&segments) {
+    if !(1..=MAX_SEGMENTS).contains(&segments) {
         return Err(SizesError::Segments(segments));
     }
     let weight = |k: u64| libm::pow(k as f64, -exponent);
@@ -283,7 +283,7 @@ fn normal_cdf(x: f64) -> f64 {
     libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
 }
 
-/// Reads "size share" lines. Shares end with 1, or with 100 when they are percent; # begins a comment.
+/// Reads "size share" lines. Shares end with 1, or with 100 when they are percent; # starts a comment.
 fn cdf(text: &str) -> Result<Sampler, CdfError> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (row, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {

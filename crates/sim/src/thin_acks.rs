@@ -4,7 +4,7 @@
 //! behind it: acknowledgements are cumulative (RFC 9293, section 3.4). RFC 3449, section 5.2.1, calls this
 //! ACK filtering. The filter sits at the end of the queue, where the number of those behind is known. It
 //! drops nothing else: an acknowledgement with data, with SACK blocks, with the same number as the next (a
-//! duplicate, which counts for loss recovery) or with a flag of its own is kept, and so is the last one.
+//! duplicate, which counts for loss recovery) or with an additional flag is kept, and so is the last one.
 //!
 //! RFC 3449 leaves open how many may be left out in a row. Here one of `most` is kept, so that a sender that
 //! grows its window by acknowledgements still gets some.

@@ -1,4 +1,4 @@
-//! Sources of traffic: applications over TCP and UDP. Each has a file, and a line in the list below.
+//! Sources of traffic: applications over TCP and UDP. Each is a file, and a line in the list below.
 //!
 //! A source is woken at its start and at the times that it sets; it receives the events of its connections.
 //! It acts through [`Net`], which has the time.
@@ -33,8 +33,8 @@ pub trait Source {
     fn named(&self) -> Option<Vec<(u16, u16)>> {
         None
     }
-    /// A remark for the user beside the flows, in one sentence: the load offered, transfers refused, the
-    /// reason of an early stop.
+    /// A remark for the user, in addition to the flows, in one sentence: the load offered, transfers refused,
+    /// the reason of an early stop.
     fn remark(&self) -> Option<String> {
         None
     }
@@ -57,7 +57,7 @@ pub struct SourceContext {
     pub access: Rate,
     /// Start of the source.
     pub start: Time,
-    /// Time from which the source begins no new flow.
+    /// Time from which the source starts no new flow.
     pub stop: Time,
     /// Parameters of the TCP connections of the source.
     pub tcp: TcpConfig,
@@ -239,14 +239,14 @@ pub fn flow(id: u64, (from, to): (u16, u16), start: Time, bytes: u64) -> FlowRep
 
 /// Largest number of flows of one source, all pairs of nodes together. Each takes some hundred bytes from the
 /// start, and some thousand with what it records.
-pub const MOST_FLOWS: usize = 100_000;
+pub const MAX_FLOWS: usize = 100_000;
 
 /// Largest number of connections of one source that keeps nothing for each but its start. A connection takes
 /// about a kilobyte.
-pub const MOST_CONNECTIONS: usize = 1_000_000;
+pub const MAX_CONNECTIONS: usize = 1_000_000;
 
 /// Rejects a number of flows per pair of nodes with which a source would have more than `most`, for example
-/// [`MOST_FLOWS`].
+/// [`MAX_FLOWS`].
 pub(crate) fn check_count(
     parameter: &'static str,
     each: u32,
@@ -293,7 +293,7 @@ pub(crate) fn check_rate(parameter: &'static str, rate: Rate, example: &str) -> 
     Err(Invalid::new(parameter, format!("a rate of 0 sends nothing: write for example \"{example}\"")))
 }
 
-/// A random time within `over` after `start`, so that sources do not all begin in the same picosecond.
+/// A random time within `over` after `start`, so that sources do not all start in the same picosecond.
 pub(crate) fn spread(start: Time, over: Span, rng: &mut Rng) -> Time {
     if over.is_zero() { start } else { start + Span::from_ps(rng.below(over.as_ps())) }
 }

@@ -394,7 +394,7 @@ impl Transport {
         }
     }
 
-    /// Records the bytes that have arrived when the measurement interval begins or ends. Returns the time of
+    /// Records the bytes that have arrived when the measurement interval starts or ends. Returns the time of
     /// the next call.
     pub fn measuring(&mut self, now: Time) -> Time {
         for conn in self.conns.iter_mut().filter(|conn| conn.alive) {

@@ -9,7 +9,7 @@ use crate::network::LinkPlan;
 use crate::refused::Refused;
 use crate::segment::Segment;
 
-/// A packet whose transmission begins, and the time at which it reaches the far end of the link.
+/// A packet whose transmission starts, and the time at which it reaches the far end of the link.
 pub(crate) type Departure = (Time, Packet<Segment>);
 
 /// The port of a link, and the time at which the transmitter next takes a packet from it.
@@ -67,7 +67,7 @@ impl Varying {
         self.line.as_ref().is_none_or(Line::is_constant)
     }
 
-    /// Takes the copy of the packet whose transmission began last, if it arrives twice.
+    /// Takes the copy of the packet whose transmission started last, if it arrives twice.
     #[inline]
     pub fn copy(&mut self) -> Option<Packet<Segment>> {
         // Taking nothing out would still move a packet.
@@ -124,7 +124,7 @@ impl Varying {
         self.member = Some(member);
     }
 
-    /// Offers a packet to the port. Returns the packet whose transmission begins.
+    /// Offers a packet to the port. Returns the packet whose transmission starts.
     pub fn offer<R: Probe<Segment>>(
         &mut self,
         pkt: Packet<Segment>,
@@ -137,7 +137,7 @@ impl Varying {
         self.look(now, sending, probe)
     }
 
-    /// Looks at the queue after an arrival or another change. Returns the packet whose transmission begins.
+    /// Looks at the queue after an arrival or another change. Returns the packet whose transmission starts.
     pub fn look<R: Probe<Segment>>(
         &mut self,
         now: Time,

@@ -57,8 +57,8 @@ impl Watched {
     }
 
     /// The packets in the queue of a port in order of arrival, each with its number; `None` if the port is
-    /// not watched. A number is that of one packet: it counts the arrivals since the port is watched, those
-    /// of dropped packets included.
+    /// not watched. A number belongs to one packet: it counts the arrivals since the port is watched,
+    /// including dropped packets.
     pub fn packets(&self, port: PortId) -> Option<impl Iterator<Item = (u64, &Meta)>> {
         let contents = self.queues.get(&port)?;
         Some(contents.packets.iter().map(|(number, meta)| (*number, meta)))

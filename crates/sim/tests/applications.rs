@@ -238,7 +238,7 @@ fn a_page_is_reported_beside_its_parts() {
     assert_eq!(log.of(FlowKind::Transfer).len(), 2);
 }
 
-/// 100 kB at 100 kbit/s do not arrive within two seconds. Epochs that did not begin count as unfinished, too.
+/// 100 kB at 100 kbit/s do not arrive within two seconds. Epochs that did not start count as unfinished, too.
 #[test]
 fn epochs_that_are_incomplete_at_the_end_are_unfinished() {
     let writes = json!([
@@ -287,7 +287,7 @@ fn datagrams_leave_at_their_captured_times() {
     );
 }
 
-/// Connections begin at random times within the spread. The same seed gives the same run.
+/// Connections start at random times within the spread. The same seed gives the same run.
 #[test]
 fn seeds_shift_the_beginnings() {
     let lines: Vec<Value> = (0..20)
@@ -308,7 +308,7 @@ fn seeds_shift_the_beginnings() {
     assert!(starts(1).iter().max() > Some(&Time::ms(25)));
 }
 
-/// Each seed draws ten stretches of 100 ms with replacement, in which connections begin at 10, 110, 210 ms
+/// Each seed draws ten stretches of 100 ms with replacement, in which connections start at 10, 110, 210 ms
 /// and so on. Two groups of one file have the same draw.
 #[test]
 fn stretches_are_drawn_anew_for_each_seed() {

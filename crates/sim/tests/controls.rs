@@ -1,8 +1,8 @@
 //! DCTCP, Vegas and LEDBAT++ against second implementations, written from their documents alone:
 //! `oracle.py` in `validation/dctcp`, `validation/vegas` and `validation/ledbat`.
 //!
-//! The tables have the events of those programs' traces and the state after each. Windows may differ by two
-//! bytes, because those programs do not round them.
+//! The tables contain the events of those programs' traces and the state after each. Windows may differ by
+//! two bytes, because those programs do not round them.
 
 use giveway_qdisc::{Span, Time};
 use giveway_sim::tcp::controller::{Ack, Controller, Loss, Marks, Start};
@@ -71,8 +71,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Calls `event` for each row, which returns false if it is not its event. Rows of `start` begin a
-/// controller.
+/// Calls `event` for each row, which returns false if it is not its event. Rows of `start` start
+/// a controller.
 fn replay(table: &str, name: &str, mut event: impl FnMut(&Row<'_>, &mut dyn Controller)) {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();

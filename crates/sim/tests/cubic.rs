@@ -1,9 +1,9 @@
 //! CUBIC against a second implementation, written from RFC 9438 alone: `validation/cubic/oracle.py`.
 //!
-//! The table has the events of that program's traces and the window after each. Both sides compute in double
-//! precision with the same whole microseconds, so the windows may differ by the rounding of a sum or a cube
-//! root. That can change the integer part of a window near a whole byte, so a difference of one byte is
-//! allowed.
+//! The table contains the events of that program's traces and the window after each. Both sides compute in
+//! double precision with the same whole microseconds, so the windows may differ by the rounding of a sum or a
+//! cube root. That can change the integer part of a window near a whole byte, so a difference of one byte
+//! is allowed.
 
 use giveway_qdisc::{Span, Time};
 use giveway_sim::tcp::controller::{Ack, Controller, Loss, Start};

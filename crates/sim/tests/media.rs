@@ -61,8 +61,8 @@ fn cycle(spec: &MediumSpec, packets: u64, rate: Rate) -> Span {
     spec.access + spec.backoff / 2 + spec.overhead + rate.time_for(u64::from(MTU)) * packets
 }
 
-/// 43 packets are the most that fit 65,535 bytes. At 144.4 Mbit/s they take 3.57 ms, less than the limit of
-/// 4 ms; at 57.8 Mbit/s 19 packets fit the limit of time.
+/// At most 43 packets fit 65,535 bytes. At 144.4 Mbit/s they take 3.57 ms, less than the limit of 4 ms; at
+/// 57.8 Mbit/s 19 packets fit the limit of time.
 #[test]
 fn a_saturated_link_sends_full_bursts() {
     let spec = MediumSpec::default();

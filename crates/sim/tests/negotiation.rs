@@ -49,7 +49,7 @@ fn transfer(tcp: &TcpConfig, lose: &[u64], mark: &[u64]) -> Observed {
 }
 
 /// Both ends have accurate ECN. The SYN asks for it, the SYN-ACK and the first segment have the code of a
-/// packet that was not ECN-capable, and the counts begin with 5. Data carry ECT(1).
+/// packet that was not ECN-capable, and the counts start with 5. Data carry ECT(1).
 #[test]
 fn accurate_ecn() {
     let observed = transfer(&prague(), &[], &[2]);

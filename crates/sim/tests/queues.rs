@@ -46,8 +46,8 @@ impl Lengths {
     }
 }
 
-/// Poisson arrivals. Each is one packet, or a transfer: packets of equal length at the same time, with a flow
-/// of their own.
+/// Poisson arrivals. Each is one packet, or a transfer: packets of equal length at the same time, each with
+/// its own flow.
 struct Poisson {
     arrivals: Rng,
     lengths: Rng,
@@ -206,9 +206,8 @@ fn a_full_buffer_loses_the_share_of_mm1k() {
     }
 }
 
-/// Transfers whose packets arrive at once, each with a flow of its own, through DRR with a quantum of one
-/// packet: processor sharing. A transfer that takes x alone takes x / (1 - load), for any distribution of
-/// sizes.
+/// Transfers whose packets arrive at once, each with its own flow, through DRR with a quantum of one packet:
+/// processor sharing. A transfer that takes x alone takes x / (1 - load), for any distribution of sizes.
 #[test]
 fn drr_shares_the_processor() {
     let load = 0.7;

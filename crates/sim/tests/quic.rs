@@ -111,7 +111,7 @@ fn two_probes_repeat_a_lost_tail() {
 }
 
 /// The link is dark for two seconds. Probes back off, and when one arrives all packets of more than three
-/// probe timeouts are lost: persistent congestion, and the window begins again with two packets.
+/// probe timeouts are lost: persistent congestion, and the window starts again with two packets.
 #[test]
 fn persistent_congestion_closes_the_window() {
     let dark = Gate { dark: Some((Time::ms(420), Time::ms(2600))), ..Gate::default() };
@@ -136,7 +136,7 @@ fn fewer_acknowledgements_on_request() {
     insta::assert_snapshot!(trace_of(quic, 30_000, &[]));
 }
 
-/// Nobody answers: the connection is given up after the idle timeout.
+/// No host answers: the connection is given up after the idle timeout.
 #[test]
 fn giving_up() {
     let silent = Gate { dark: Some((Time::ZERO, Time::NEVER)), ..Gate::default() };
@@ -260,7 +260,7 @@ fn flow_control_limits_the_rate() {
     assert!((least..2.5 * least).contains(&seconds), "{seconds} s");
 }
 
-/// A running transfer allocates nothing for a packet.
+/// A running transfer does not allocate for a packet.
 #[test]
 fn a_packet_allocates_nothing() {
     let mut lab = Lab::new(2, 1);

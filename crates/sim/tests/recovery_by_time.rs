@@ -61,7 +61,7 @@ fn a_probe_starts_fast_recovery() {
 }
 
 /// Segment 9 is lost, and so is its retransmission. Later segments arrive after that, which shows the second
-/// loss a round trip later. RFC 6675 has to wait for the timeout.
+/// loss a round trip later. RFC 6675 must wait for the timeout.
 #[test]
 fn a_lost_retransmission_is_detected() {
     let text = trace_of(&linux(), 60, &[9, 9]);
@@ -69,7 +69,7 @@ fn a_lost_retransmission_is_detected() {
     insta::assert_snapshot!(text);
 }
 
-/// Everything of a window is lost but its first segment: the timeout begins, and the first acknowledgement
+/// Everything of a window is lost but its first segment: the timeout starts, and the first acknowledgement
 /// shows that the loss was real.
 #[test]
 fn a_timeout_with_real_losses() {
@@ -89,7 +89,7 @@ fn new_data_does_not_make_a_timeout_spurious() {
 }
 
 /// Segment 5 is lost, and so is its retransmission. The acknowledgements of segments 10 to 14 come after the
-/// timeout, since they are late. They do not make it spurious: F-RTO does not begin during a recovery, RFC
+/// timeout, since they are late. They do not make it spurious: F-RTO does not start during a recovery, RFC
 /// 5682, section 3.1, step 1. So no new data leaves before the lost segment has arrived.
 #[test]
 fn a_timeout_during_a_recovery_is_not_spurious() {
@@ -98,9 +98,9 @@ fn a_timeout_during_a_recovery_is_not_spurious() {
     insta::assert_snapshot!(text);
 }
 
-/// Acknowledgements are late from that of segment 5 on, so the timeout is spurious. Segment 11, which left
-/// before it, is lost. The window falls for that, from 14 segments to 7, since the timeout has not reduced it
-/// in the end. The D-SACK of segment 5 is for the timeout, and does not make the loss spurious.
+/// Acknowledgements are late from segment 5 on, so the timeout is spurious. Segment 11, which left before it,
+/// is lost. The window falls for that, from 14 segments to 7, since the timeout has not reduced it in the
+/// end. The D-SACK of segment 5 is for the timeout, and does not make the loss spurious.
 #[test]
 fn a_loss_from_before_a_spurious_timeout_shrinks_the_window() {
     let text = trace_with_late_acknowledgements(40, &[11], Span::us(204_500), Span::ms(700));

@@ -500,7 +500,7 @@ fn a_kept_connection_that_was_aborted_is_replaced_by_the_next_page() {
 // -- datagrams ---------------------------------------------------------------------------------------
 
 /// Three flows for each of two pairs. Rates ascend over the first flow of each pair, then over the second
-/// flow of each. The numbers of flows follow that order, independently of which flow begins first.
+/// flow of each. The numbers of flows follow that order, independently of which flow starts first.
 #[test]
 fn cbr_flows_can_be_an_arithmetic_series() {
     let series = |more: &[(&str, Value)]| {

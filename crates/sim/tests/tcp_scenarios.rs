@@ -46,7 +46,7 @@ fn pauses(segments: u64, lose: &[u64], until: Time) -> (u64, u64) {
     (report.longest_pause.as_ps() / 1_000_000, report.paused.as_ps() / 1_000_000)
 }
 
-/// Two segments, then two for each acknowledgement: 2, 4, 8. The last segment has the FIN.
+/// Two segments, then two for each acknowledgement: 2, 4, 8. The last segment carries the FIN.
 #[test]
 fn slow_start() {
     insta::assert_snapshot!(trace_of(&reno(), 14, &[], &[]));
@@ -138,7 +138,7 @@ fn a_timeout_is_a_pause() {
 }
 
 /// The last segment and its retransmission are lost. The pause lasts until the end of the run, as it does for
-/// a transfer that never begins.
+/// a transfer that never starts.
 #[test]
 fn the_end_of_the_run_ends_a_pause() {
     assert_eq!(pauses(6, &[6, 6], Time::ms(2_000)), (1_745_856, 1_745_856));

@@ -65,7 +65,7 @@ fn rates(points: &[(u64, u64)], shape: Shape, repeats: bool) -> Profile {
 }
 
 /// The bytes that a saturated link has sent are the integral of its rate, but for the first packet, which
-/// arrives a little after the beginning, and the last, which counts when its transmission begins. For every
+/// arrives a little after the beginning, and the last, which counts when its transmission starts. For every
 /// format, once and looped, and with a discipline of any kind.
 #[test]
 fn a_saturated_link_sends_the_integral_of_its_rate() {
@@ -186,8 +186,8 @@ fn tcp_survives_every_impairment() {
     assert_eq!((flow.delivered, flow.ending), (2_000_000, giveway_qdisc::Ending::Completed));
 }
 
-/// A shaper without a rate of its own follows the link: it lets as much through. A packet counts when its
-/// transmission begins.
+/// A shaper without its own rate follows the link: it lets as much through. A packet counts when its
+/// transmission starts.
 #[test]
 fn a_shaper_follows_the_rate_of_its_link() {
     let profile = rates(&[(0, 20_000), (1000, 2_000), (2000, 40_000)], Shape::Steps, false);
@@ -299,8 +299,8 @@ impl Probe<Segment> for Progress {
 /// timer. Without it the connection would never send again. From then on the connection uses at least four
 /// fifths of the slow link with FQ-CoDel, and three fifths with the FIFO: losses of that time do not wait for
 /// one timeout each, which leaves half of it and less. The FIFO holds 200 packets for 4.8 s, while RACK waits
-/// for no more than a smallest round trip before it takes the acknowledgement of an original for that of a
-/// retransmission. So part of the link carries copies.
+/// for no more than a smallest round trip before it takes the acknowledgement of an original for the
+/// acknowledgement of a retransmission. So part of the link carries copies.
 #[test]
 fn a_timeout_with_a_full_network_does_not_stop_a_connection() {
     let mut slow = Vec::new();

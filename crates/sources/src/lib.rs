@@ -18,8 +18,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("GIVEWAY
 /// The version that identifies results of simulations: `0.1.0, sources 5d41402abc4b2a76`.
 pub const SIMULATION: &str = concat!(env!("CARGO_PKG_VERSION"), ", sources ", env!("GIVEWAY_SIMULATION"));
 
-/// The version by which results from real frames are known, those of a test bed and recordings of a live
-/// bridge. They depend on the live host and on the disciplines for the kernel, too.
+/// The version by which results from real frames are known, of a test bed and of recordings of a live bridge.
+/// They depend on the live host and on the disciplines for the kernel, too.
 pub const TESTBED: &str = concat!(env!("CARGO_PKG_VERSION"), ", sources ", env!("GIVEWAY_TESTBED"));
 
 /// The commit of the sources, followed by "with changes" if they differ from it. `None` without a git
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(error.to_string(), "cannot read gone/src");
     }
 
-    /// The digest in the program is that of the current sources.
+    /// The digest in the program matches the current sources.
     #[test]
     fn the_program_was_built_from_these_sources() {
         let now = tree::digest(root(), tree::SIMULATION).expect("the sources can be read");

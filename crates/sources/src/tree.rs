@@ -71,7 +71,7 @@ pub const TESTBED: &[&str] = &[
 const DRAWN: &[&str] =
     &["crates/record/src/report", "crates/record/src/report.rs", "crates/measure/src/terminal.rs"];
 
-/// The extensions of sources. Other files, such as those of editors, are ignored.
+/// The extensions of sources. Other files, such as files of editors, are ignored.
 const SOURCES: &[&str] = &["rs", "c", "h", "lock", "toml"];
 
 /// The first 64 bits of a SHA-256 over the names and contents of all sources below these paths, as 16

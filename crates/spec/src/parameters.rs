@@ -31,8 +31,8 @@ pub enum Default {
     Described,
 }
 
-/// The parameters of a configuration, in the order of its schema. Those of a record follow it, with its name
-/// in front: `classes.rate`.
+/// The parameters of a configuration, in the order of its schema. The parameters of a record follow it, with
+/// its name in front: `classes.rate`.
 ///
 /// A property with `"x-hidden": true` is left out. It exists for an experiment of a paper, not for users, but
 /// specs may set it.
@@ -53,7 +53,7 @@ pub fn parameters(schema: &Value) -> Vec<Parameter> {
 /// The parameters of the records of a list, if they are too many to be shown with it.
 fn record<'a>(property: &'a Value, schema: &'a Value) -> Option<&'a serde_json::Map<String, Value>> {
     let items = resolved(&property["items"], schema);
-    items["properties"].as_object().filter(|keys| keys.len() > MOST_KEYS)
+    items["properties"].as_object().filter(|keys| keys.len() > MAX_KEYS)
 }
 
 fn parameter(name: &str, property: &Value, schema: &Value) -> Parameter {
@@ -76,7 +76,7 @@ fn parameter(name: &str, property: &Value, schema: &Value) -> Parameter {
 }
 
 /// Largest number of keys with which a table in a list is shown.
-const MOST_KEYS: usize = 6;
+const MAX_KEYS: usize = 6;
 
 /// The values that a property accepts, in words.
 fn takes(property: &Value, schema: &Value) -> String {
@@ -123,7 +123,7 @@ fn takes(property: &Value, schema: &Value) -> String {
         ("array", _) => {
             let item = resolved(&property["items"], schema);
             return match item["properties"].as_object() {
-                Some(keys) if keys.len() <= MOST_KEYS => format!("a list: `{}`", value_of(item, schema)),
+                Some(keys) if keys.len() <= MAX_KEYS => format!("a list: `{}`", value_of(item, schema)),
                 Some(_) => "a list of tables, with these keys".to_owned(),
                 _ => format!("a list: {}", takes(&property["items"], schema)),
             };

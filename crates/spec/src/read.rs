@@ -1,4 +1,4 @@
-//! The parser of specs, word by word. Each error has its position in the text.
+//! The parser of specs, word by word. Each error states its position in the text.
 
 use serde_json::{Map, Value};
 

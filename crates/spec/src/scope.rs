@@ -1,5 +1,5 @@
-//! The parameters that may be written at one place of a spec: those of an entry, or those of a record inside
-//! it.
+//! The parameters that may be written at one place of a spec: the parameters of an entry, or of a record
+//! inside it.
 
 use giveway_qdisc::units::nearest;
 use serde_json::Value;

@@ -10,8 +10,8 @@ pub(crate) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// The first word at or after byte `at`. Each parenthesis and each bracket is a separate word, except
-    /// those of a range of names: "home[1-20]".
+    /// The first word at or after byte `at`. Each parenthesis and each bracket is a separate word, except in
+    /// a range of names: "home[1-20]".
     pub fn first(text: &'a str, at: usize) -> Option<Word<'a>> {
         let start = text.len() - text[at..].trim_start().len();
         let rest = &text[start..];
@@ -27,7 +27,7 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Length of the range at the begin of a text, such as "[1-20]"; 0 if there is none.
+/// Length of the range at the start of a text, such as "[1-20]"; 0 if there is none.
 fn range(text: &str) -> usize {
     let numbers = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(inside, _)| inside);
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

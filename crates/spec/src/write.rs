@@ -11,7 +11,7 @@ impl<S: SpecType> Catalogue<S> {
     /// Writes a spec: the name, and the parameters that differ from their defaults.
     ///
     /// # Errors
-    /// Those of the formatter.
+    /// If the formatter fails.
     ///
     /// # Panics
     /// If its name is not in the catalogue.

@@ -345,6 +345,6 @@ fn certainty(data: &Data) -> String {
         (least, most) => format!("Points have {least} to {most} seeds"),
     };
     format!(
-        "{seeds}. Differences are paired by seed, and those of a sentence are corrected together (Holm, 5 %)."
+        "{seeds}. Differences are paired by seed, and all differences of a sentence are corrected together (Holm, 5 %)."
     )
 }

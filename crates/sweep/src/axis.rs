@@ -106,9 +106,9 @@ impl Axis {
 
     /// Values that are tried before anything runs: all, or the ends and the middle of many.
     pub fn samples(&self) -> Vec<Value> {
-        const MOST: u64 = 50;
+        const MAX: u64 = 50;
         match self.levels() {
-            Some(levels @ ..=MOST) => (0..levels).map(|number| self.level(number)).collect(),
+            Some(levels @ ..=MAX) => (0..levels).map(|number| self.level(number)).collect(),
             Some(levels) => [0, levels / 2, levels - 1].map(|number| self.level(number)).to_vec(),
             None => [0.0, 0.5, 1.0].map(|share| self.at(share)).to_vec(),
         }
@@ -175,7 +175,7 @@ fn values(text: &str) -> Result<Values, Wrong> {
     }
     for (place, value) in values.iter().enumerate() {
         if values[..place].iter().any(|other| other.quantity == value.quantity) {
-            return Err((format!("{} is there twice", value.text), "--over link.0.rate=1mbit,10mbit"));
+            return Err((format!("{} is listed twice", value.text), "--over link.0.rate=1mbit,10mbit"));
         }
     }
     Ok(Values::List(values))
@@ -191,7 +191,7 @@ fn spaced(inner: &str, spacing: Spacing) -> Result<Values, String> {
     };
     let scale = Scale::between(low, high)?;
     if spacing == Spacing::Logarithmic && scale.ends().0 <= 0.0 {
-        return Err(format!("{low} has no logarithm"));
+        return Err(format!("a logarithmic axis must start above 0, not at {low}"));
     }
     let Some(count) = count else { return Ok(Values::Continuous(scale, spacing)) };
     let count: u64 = count.parse().map_err(|_| format!("{count} is not a number of values"))?;
@@ -307,12 +307,12 @@ mod tests {
             ("a..b=1", "key is incomplete"),
             ("a=1,,2", "a value is empty"),
             ("a=", "a value is empty"),
-            ("a=1,2,1", "1 is there twice"),
-            ("a=1mbit,1000kbit", "1000kbit is there twice"),
+            ("a=1,2,1", "1 is listed twice"),
+            ("a=1mbit,1000kbit", "1000kbit is listed twice"),
             ("a=8..1", "8 is not below 1"),
             ("a=1..x", "\"x\" is not a whole number"),
             ("a=1p..9kb", "different units"),
-            ("a=log(0,1,3)", "0 has no logarithm"),
+            ("a=log(0,1,3)", "must start above 0, not at 0"),
             ("a=lin(1,2,1)", "at least 2"),
             ("a=lin(1,2,x)", "x is not a number of values"),
             ("a=lin(1)", "needs two ends"),

@@ -111,7 +111,7 @@ impl Data {
     /// Reads a metric of the data set in `dir`.
     ///
     /// # Errors
-    /// If the folder is not that of a sweep, has no such metric, or a part cannot be read.
+    /// If the folder does not belong to a sweep, has no such metric, or a part cannot be read.
     pub fn read(dir: &Path, metric: &str) -> Result<Data, SweepError> {
         let manifest = manifest_of(dir)?;
         let parts = manifest.trials(dir)?;

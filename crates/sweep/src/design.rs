@@ -1,9 +1,10 @@
 //! The points of a sweep: all combinations, or a number of draws.
 //!
-//! `grid` has every combination of values. `random:N`, `lhs:N` (Latin hypercube: McKay, Beckman and Conover,
-//! Technometrics 21(2), 1979) and `sobol:N` (an Owen-scrambled Sobol sequence) draw N points. `saltelli:N`
-//! has the N(d + 2) points from which first-order and total Sobol indices of d keys are estimated (Saltelli,
-//! Computer Physics Communications 145, 2002). A number after a second colon is the seed of the draw.
+//! `grid` takes every combination of values. `random:N`, `lhs:N` (Latin hypercube: McKay, Beckman and
+//! Conover, Technometrics 21(2), 1979) and `sobol:N` (an Owen-scrambled Sobol sequence) draw N points.
+//! `saltelli:N` has the N(d + 2) points from which first-order and total Sobol indices of d keys are
+//! estimated (Saltelli, Computer Physics Communications 145, 2002). A number after a second colon is the seed
+//! of the draw.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,9 +50,9 @@ const KINDS: [(&str, Kind); 5] = [
 /// The longest Sobol sequence of the library.
 const LONGEST: u64 = 1 << 16;
 
-/// The most keys of a Sobol sequence: the library has 256 dimensions, and Saltelli's points need two for a
-/// key.
-const MOST_KEYS: usize = 128;
+/// Maximum number of keys of a Sobol sequence: the library has 256 dimensions, and Saltelli's points need two
+/// for a key.
+const MAX_KEYS: usize = 128;
 
 /// A wrong design.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -127,8 +128,8 @@ impl Design {
         let continuous = axes.iter().find(|axis| axis.levels().is_none());
         match (self.kind, continuous) {
             (Kind::Grid, Some(axis)) => wrong(format!("{axis} has no number of values, which a grid needs")),
-            (Kind::Sobol | Kind::Saltelli, _) if axes.len() > MOST_KEYS => {
-                wrong(format!("{} keys: at most {MOST_KEYS} are possible", axes.len()))
+            (Kind::Sobol | Kind::Saltelli, _) if axes.len() > MAX_KEYS => {
+                wrong(format!("{} keys: at most {MAX_KEYS} are possible", axes.len()))
             }
             _ => Ok(()),
         }

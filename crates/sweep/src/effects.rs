@@ -2,8 +2,8 @@
 //!
 //! The first-order index of a key is the share of the variance that its value alone explains; the total index
 //! adds what it explains together with other keys (Sobol, "Sensitivity estimates for nonlinear mathematical
-//! models", 1993; Homma and Saltelli, Reliability Engineering and System Safety 52(1), 1996). A point has the
-//! mean over its seeds.
+//! models", 1993; Homma and Saltelli, Reliability Engineering and System Safety 52(1), 1996). A point shows
+//! the mean over its seeds.
 //!
 //! | design | first order | total | interval |
 //! | --- | --- | --- | --- |
@@ -11,7 +11,7 @@
 //! | saltelli | estimator (b) | estimator (f) | resampled draws |
 //! | other draws | means of up to 16 classes of points | none | resampled points |
 //!
-//! The estimators are those of table 2 in Saltelli and others, Computer Physics Communications 181(2), 2010.
+//! The estimators come from table 2 in Saltelli and others, Computer Physics Communications 181(2), 2010.
 //!
 //! A mean over few seeds varies without any key. In a grid the variance of that mean is estimated from the
 //! seeds and subtracted. An index is estimated anew from resampled data, [`RESAMPLES`] times. Its 95 %
@@ -25,8 +25,8 @@ use crate::order::mixed;
 /// The number of resamples of an interval.
 pub const RESAMPLES: u64 = 200;
 
-/// The most classes of a drawn key.
-const MOST_CLASSES: usize = 16;
+/// Maximum number of classes of a drawn key.
+const MAX_CLASSES: usize = 16;
 
 /// A number with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -279,7 +279,7 @@ fn classes(points: &[&At], axis: usize, draw: &Draw) -> f64 {
     let mut sorted = chosen;
     sorted.sort_by_key(|(level, _)| *level);
     let distinct = sorted.chunk_by(|a, b| a.0 == b.0).count();
-    let wanted = (sorted.len() / 4).clamp(2, MOST_CLASSES);
+    let wanted = (sorted.len() / 4).clamp(2, MAX_CLASSES);
     let classes: Vec<&[(usize, f64)]> = if distinct <= wanted {
         sorted.chunk_by(|a, b| a.0 == b.0).collect()
     } else {
@@ -314,7 +314,7 @@ pub fn responses(contender: &Contender, axis: usize, with: impl Fn(&At) -> bool)
 }
 
 /// The mean over points, and half the width of its 95 % interval over the seeds that all points have. Seeds
-/// that only some points have would mix the effect of points with that of seeds.
+/// that only some points have would mix the effect of points with the effect of seeds.
 pub fn over_seeds(points: &[&At]) -> Option<(f64, Option<f64>)> {
     let per_seed = per_seed(points);
     let values: Vec<f64> = per_seed.into_iter().flatten().collect();

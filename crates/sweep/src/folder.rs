@@ -11,10 +11,10 @@
 //!
 //! While a sweep runs, it adds parts. At its end they are sorted by point, discipline and seed into files of
 //! [`SORTED_ROWS`] rows: the same request gives the same bytes, with any number of threads, shards and
-//! interruptions. The sorted files are written beside the parts, and the folders are exchanged.
+//! interruptions. The sorted files are written next to the parts, and the folders are exchanged.
 //!
-//! The manifest has the length and the SHA-256 of every other file, and is sealed. A file is only read if its
-//! bytes match. A part is in its place before the manifest has it, so a kill between the two loses it:
+//! The manifest contains the length and the SHA-256 of every other file, and is sealed. A file is only read
+//! if its bytes match. A part is in its place before the manifest has it, so a kill between the two loses it:
 //! readers ignore a part that is not in the manifest, and the next process moves it aside. Before files are
 //! renamed, the manifest also has their digests under the new names, so that a kill loses none of them.
 //!
@@ -85,7 +85,7 @@ pub struct Manifest {
     pub design: String,
     /// The compared disciplines.
     pub disciplines: Vec<String>,
-    /// The seeds, or the most of them.
+    /// The seeds, or their maximum number.
     pub seeds: Vec<u64>,
     /// The precision, if seeds end with one.
     pub until: Option<String>,
@@ -157,7 +157,7 @@ impl Manifest {
     /// Reads the manifest of a folder; `None` if the folder has none.
     ///
     /// # Errors
-    /// If it cannot be read, a bit of it has changed, or it is not that of a sweep of this format.
+    /// If it cannot be read, a bit of it has changed, or it does not belong to a sweep of this format.
     pub fn read(dir: &Path) -> Result<Option<Manifest>, SweepError> {
         match opened(dir)? {
             Some(dir) => Manifest::read_in(&dir),
@@ -195,7 +195,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// True if a folder is that of a sweep, even if its manifest is damaged.
+    /// True if a folder belongs to a sweep, even if its manifest is damaged.
     pub fn is_in(dir: &Path) -> bool {
         let manifest = Dir::open(dir).and_then(|dir| dir.read(MANIFEST));
         manifest.is_ok_and(|bytes| names_a_sweep(&bytes))
@@ -287,7 +287,7 @@ pub struct SweepFolder {
 
 impl SweepFolder {
     /// Opens the folder of a sweep, or creates it, and locks it. Trials of another version are removed, and
-    /// those of a changed request are kept for [`earlier`](SweepFolder::earlier).
+    /// trials of a changed request are kept for [`earlier`](SweepFolder::earlier).
     ///
     /// # Errors
     /// If the folder has other content, another process writes it, or it cannot be written.
@@ -494,8 +494,8 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// Moves the trials to `earlier`, beside those that are there already. Until all of them are there, the
-    /// manifest is that of their request, `found`: a kill must not leave them to this one.
+    /// Moves the trials to `earlier`, next to those that are there already. Until all of them are there, the
+    /// manifest describes their request, `found`: a kill must not leave them to this one.
     fn set_aside(&mut self, found: &Manifest) -> Result<(), SweepError> {
         self.make(EARLIER)?;
         let free = self.free_number(EARLIER)?;

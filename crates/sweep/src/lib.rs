@@ -2,9 +2,9 @@
 //!
 //! A sweep varies keys of a scenario ([`Axis`]) over a grid or over draws ([`Design`]), and runs every
 //! compared discipline at each point with several seeds. Its trials are rows of one data set, which grows
-//! while it runs. A trial is known by a hash of everything that its result depends on ([`Plan`]). So nothing
-//! runs twice: a killed sweep goes on, a changed one runs what is new, and [`run`] takes trials from other
-//! sweeps. A [`Shard`] is a part of a sweep for one process of many.
+//! while it runs. A trial is identified by a hash of everything that its result depends on ([`Plan`]). So
+//! nothing runs twice: a killed sweep goes on, a changed one runs what is new, and [`run`] takes trials from
+//! other sweeps. A [`Shard`] is a part of a sweep for one process of many.
 //!
 //! ```text
 //! axis.rs       a varied key with its values
@@ -65,7 +65,7 @@ pub use error::{Rescued, SweepError};
 pub use folder::{Files, Manifest, PART, SORTED_ROWS, Shard, SweepFolder};
 pub use merge::{Merged, merge};
 pub use page::page;
-pub use plan::{MOST_TRIALS, Plan, Point, Request};
+pub use plan::{MAX_TRIALS, Plan, Point, Request};
 pub use precision::{FEWEST, Precision, PrecisionError};
 pub use remote::{Remote, Task, work};
 pub use run::{failed_parts_of, parts_of, run};

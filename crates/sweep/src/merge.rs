@@ -50,7 +50,7 @@ pub fn merge(out: &Path, dirs: &[PathBuf]) -> Result<Merged, SweepError> {
         match shards.iter().filter(|(_, manifest)| manifest.shard.index == index).count() {
             1 => {}
             0 => return usage(format!("shard {} of {} is missing", index + 1, first.shard.of)),
-            _ => return usage(format!("shard {} of {} is there twice", index + 1, first.shard.of)),
+            _ => return usage(format!("shard {} of {} is given twice", index + 1, first.shard.of)),
         }
     }
     let missing: Vec<PathBuf> =

@@ -12,16 +12,16 @@ use crate::data::{At, Contender, Data};
 use crate::effects::{Effect, Index, effects, over_seeds, responses};
 use crate::words;
 
-/// The most pairs of keys with heat maps and interaction plots: those of the strongest keys.
-const MOST_PAIRS: usize = 3;
+/// Maximum number of pairs of keys with heat maps and interaction plots: the pairs of the strongest keys.
+const MAX_PAIRS: usize = 3;
 
-/// The most levels of a key in a heat map or an interaction plot. More would not be readable.
-const MOST_LEVELS: usize = 24;
+/// Maximum number of levels of a key in a heat map or an interaction plot. More would not be readable.
+const MAX_LEVELS: usize = 24;
 
-/// The most lines of an interaction plot.
-const MOST_LINES: usize = 6;
+/// Maximum number of lines of an interaction plot.
+const MAX_LINES: usize = 6;
 
-/// The report of the metrics, each of which was read from the same data set. The first has all figures.
+/// The report of the metrics, each of which was read from the same data set. The first shows all figures.
 pub fn page(metrics: &[Data]) -> Document {
     let Some(data) = metrics.first() else { return Document::default() };
     let manifest = &data.manifest;
@@ -189,7 +189,7 @@ fn pairs(data: &Data, found: &[Vec<Effect>]) -> Vec<(usize, usize)> {
     if !data.is_grid() {
         return Vec::new();
     }
-    let fits = |axis: &usize| (2..=MOST_LEVELS).contains(&data.axes[*axis].levels.len());
+    let fits = |axis: &usize| (2..=MAX_LEVELS).contains(&data.axes[*axis].levels.len());
     let strength = |axis: usize| {
         let of = |effects: &Vec<Effect>| {
             let effect = effects.iter().find(|effect| effect.axis == axis);
@@ -203,7 +203,7 @@ fn pairs(data: &Data, found: &[Vec<Effect>]) -> Vec<(usize, usize)> {
     for (rank, second) in axes.iter().enumerate() {
         pairs.extend(axes[..rank].iter().map(|first| (*first, *second)));
     }
-    pairs.truncate(MOST_PAIRS);
+    pairs.truncate(MAX_PAIRS);
     pairs
 }
 
@@ -316,7 +316,7 @@ fn value_maps(data: &Data, names: &[String], (first, second): (usize, usize)) ->
 fn interaction(data: &Data, names: &[String], (first, second): (usize, usize)) -> Figure {
     let levels = data.axes[second].levels.len();
     // The first, the last and some between.
-    let lines = levels.min(MOST_LINES);
+    let lines = levels.min(MAX_LINES);
     let shown: Vec<usize> =
         (0..lines).map(|line| if lines == 1 { 0 } else { line * (levels - 1) / (lines - 1) }).collect();
     let panel = |(contender, name): (&Contender, &String)| Panel {

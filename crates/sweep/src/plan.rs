@@ -21,8 +21,8 @@ use crate::precision::Precision;
 /// The flag in messages about a value of an axis.
 const FLAG: &str = "--over";
 
-/// The most trials of a sweep. A sweep of this size runs for weeks.
-pub const MOST_TRIALS: u64 = 100_000_000;
+/// Maximum number of trials in a sweep. A sweep of this size runs for weeks.
+pub const MAX_TRIALS: u64 = 100_000_000;
 
 /// The request for a sweep.
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ impl Plan {
         (0..self.disciplines.len()).filter(|discipline| self.runs(point, *discipline)).count()
     }
 
-    /// The most trials: a precision may need fewer.
+    /// The maximum number of trials: a precision may need fewer.
     pub fn trials(&self) -> u64 {
         let seeds = self.seeds().len() as u64;
         match self.request.design.kind {
@@ -329,7 +329,7 @@ fn size(request: &Request, disciplines: usize) -> Result<u64, SweepError> {
     let per_point = disciplines as u64 * request.scenario.seeds.len() as u64;
     let points = request.design.points(&request.axes);
     match points.and_then(|points| Some((points, points.checked_mul(per_point)?))) {
-        Some((points, trials)) if trials <= MOST_TRIALS => Ok(points),
+        Some((points, trials)) if trials <= MAX_TRIALS => Ok(points),
         _ => {
             let sizes: Vec<String> =
                 request.axes.iter().filter_map(|axis| Some(axis.levels()?.to_string())).collect();
@@ -349,7 +349,7 @@ fn size(request: &Request, disciplines: usize) -> Result<u64, SweepError> {
                  points instead, as in --design lhs:1000",
                 request.scenario.seeds.len(),
                 grouped(each * per_point as f64),
-                grouped(MOST_TRIALS as f64),
+                grouped(MAX_TRIALS as f64),
             )))
         }
     }

@@ -23,7 +23,7 @@ pub struct PrecisionError {
     wrong: String,
 }
 
-/// The fewest seeds from which an interval is estimated.
+/// Minimum number of seeds from which an interval is estimated.
 pub const FEWEST: usize = 5;
 
 /// The endings of metrics that may be left out.

@@ -171,7 +171,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Begins a sweep. Trials that the folder has, or that `reuse` has, do not run.
+    /// Starts a sweep. Trials that the folder has, or that `reuse` has, do not run.
     ///
     /// # Errors
     /// As [`run`](crate::run()).
@@ -238,7 +238,7 @@ impl Remote {
         }
     }
 
-    /// The number of trials that were there at the begin.
+    /// The number of trials that were there at the start.
     pub fn had(&self) -> u64 {
         self.done.had + self.done.reused
     }

@@ -72,7 +72,7 @@ pub fn failed_parts_of(dir: &Path) -> Result<Vec<Part>, SweepError> {
 /// The parts of the sweep in `dir`, for [`run`].
 ///
 /// # Errors
-/// If the folder is not that of a sweep, or is damaged.
+/// If the folder does not belong to a sweep, or is damaged.
 pub fn parts_of(dir: &Path) -> Result<Vec<Part>, SweepError> {
     manifest_of(dir)?.trials(dir)
 }
@@ -80,7 +80,7 @@ pub fn parts_of(dir: &Path) -> Result<Vec<Part>, SweepError> {
 /// The manifest of the sweep in `dir`.
 ///
 /// # Errors
-/// If the folder is not that of a sweep, or its manifest is damaged.
+/// If the folder does not belong to a sweep, or its manifest is damaged.
 pub(crate) fn manifest_of(dir: &Path) -> Result<Manifest, SweepError> {
     let found = Manifest::read(dir)?;
     found.ok_or_else(|| SweepError::Usage(format!("{} is not the folder of a sweep", dir.display())))

@@ -75,7 +75,7 @@ impl State {
     }
 
     /// The points of a shard at which the precision is not reached with the first `seeds` seeds, in order. A
-    /// point without the metric is closed once it has the fewest seeds.
+    /// point without the metric is closed once it has the minimum number of seeds.
     pub(crate) fn open(&self, plan: &Plan, shard: Shard, precision: &Precision, seeds: usize) -> Vec<u64> {
         let mut open = Vec::new();
         for place in (shard.index..plan.points()).step_by(shard.of as usize) {

@@ -10,7 +10,7 @@ use crate::rescue::rescue;
 use crate::trial::Rows;
 
 /// A part is written after this many rows at the latest.
-const MOST_ROWS: usize = 2_000;
+const MAX_ROWS: usize = 2_000;
 
 /// A part is written after this time, or after [`SHARE`] of the time so far, so that a long sweep has few
 /// parts.
@@ -57,7 +57,7 @@ impl Writer {
         self.failed += failed.len() as u64;
         self.rows.append(&mut rows);
         self.failures.append(&mut failed);
-        if self.rows.len() + self.failures.len() >= MOST_ROWS || self.patience().is_zero() {
+        if self.rows.len() + self.failures.len() >= MAX_ROWS || self.patience().is_zero() {
             return self.flush(folder);
         }
         Ok(())

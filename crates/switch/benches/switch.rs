@@ -1,6 +1,6 @@
 //! Speed of the simulation: slots of a link per second, by arbiter and mode.
 //!
-//! The traffic is that of the P-SPF paper (section 5): one packet to a burst, TRIMODEL(1, 9, 24, 0.559,
+//! The traffic comes from the P-SPF paper (section 5): one packet to a burst, TRIMODEL(1, 9, 24, 0.559,
 //! 0.200), at a load of 0.9. In cell mode the same packets cross cell by cell. The switch is warm: its queues
 //! have the length of that load, and every iteration continues where the one before ended. Arrivals are drawn
 //! within the slots; `arrivals alone` measures them separately. The bars, in million slots per second at 16

@@ -49,7 +49,7 @@ fn each(words: &[u64], mut visit: impl FnMut(usize)) {
 
 /// The input of an arbiter in a slot: requests, free ports and weights.
 pub struct Demand<'a, const W: usize> {
-    /// All requests, those of and for busy ports included.
+    /// All requests, including requests of and for busy ports.
     pub requests: &'a Requests<W>,
     /// Free inputs that have requests.
     pub inputs: Row<W>,
@@ -183,7 +183,7 @@ pub trait ArbiterConfig: Clone + Default + PartialEq + Serialize + DeserializeOw
     /// Builds the arbiter for a switch.
     ///
     /// # Errors
-    /// The parameter that has no meaning there, and what to write instead.
+    /// The parameter without meaning there, and what to write instead.
     fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid>;
 
     /// Builds the arbiter for short packets, in modes that have two classes.

@@ -10,16 +10,16 @@ pub(crate) struct Clock {
     pub slot_ticks: u64,
     /// Ticks of a slot of the fabric.
     pub fabric_ticks: u64,
-    /// Begin of the present slot of the fabric, in ticks.
+    /// Start of the present slot of the fabric, in ticks.
     pub tick: u64,
     /// The present slot of the fabric.
     pub fabric: u64,
-    /// The first slot of the links that has not begun yet.
+    /// The first slot of the links that has not started yet.
     pub slot: u64,
 }
 
 impl Clock {
-    /// The begin of a run.
+    /// The start of a run.
     pub fn new(speedup: Speedup) -> Clock {
         Clock {
             slot_ticks: speedup.slot_ticks(),
@@ -36,8 +36,8 @@ impl Clock {
         self.tick + self.fabric_ticks
     }
 
-    /// Begins a slot of the fabric, and with it the slot of the links that is due. At most one is due,
-    /// because slots of the fabric are not longer than those of the links.
+    /// Starts a slot of the fabric, and with it the slot of the links that is due. At most one is due,
+    /// because slots of the fabric are not longer than slots of the links.
     #[inline]
     pub fn begin(&mut self) {
         if self.slot * self.slot_ticks <= self.tick {

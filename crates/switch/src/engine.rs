@@ -37,10 +37,10 @@ pub(crate) struct Engine<const W: usize> {
     warmup: u64,
     /// The slot in which the present batch ends; the first "batch" is the warm-up.
     batch_end: u64,
-    /// Sums at the begin of the present batch.
+    /// Sums at the start of the present batch.
     at_batch: Sums,
     batches: Vec<Batch>,
-    /// The slot of the fabric in which the measurement interval began.
+    /// The slot of the fabric in which the measurement interval started.
     fabric_from: u64,
 }
 
@@ -88,7 +88,7 @@ impl<const W: usize> Engine<W> {
         })
     }
 
-    /// Runs the slots of the fabric that begin before `tick`.
+    /// Runs the slots of the fabric that start before `tick`.
     fn run_to(&mut self, tick: u64) {
         self.fabric.run(tick, &mut self.inputs, &mut self.shared);
         self.shared.settle();

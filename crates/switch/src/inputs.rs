@@ -1,8 +1,8 @@
 //! Arrivals at the inputs, slot by slot of the fabric.
 //!
 //! A link delivers one cell in each of its slots. The fabric takes one cell in each of its own slots, which
-//! are shorter where it is faster. [`Begin`] gives the time, in ticks, at which a packet may begin to cross.
-//! The packet is passed to the fabric in the first slot of the fabric that begins then or later, independent
+//! are shorter where it is faster. [`Begin`] gives the time, in ticks, at which a packet may start to cross.
+//! The packet is passed to the fabric in the first slot of the fabric that starts then or later, independent
 //! of the slots of the link.
 
 use crate::clock::Clock;
@@ -13,10 +13,10 @@ use crate::row::Row;
 use crate::shared::{Arriving, Shared};
 use crate::traffic::{Arrival, Offered, Source};
 
-/// The time at which a packet may begin to cross, and the time from which its delay counts.
+/// The time at which a packet may start to cross, and the time from which its delay counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Begin {
-    /// As soon as the fabric cannot overtake the link: at the earliest such time, the last cell begins to
+    /// As soon as the fabric cannot overtake the link: at the earliest such time, the last cell starts to
     /// cross in the tick in which it arrives. The delay counts from the first cell.
     Paced,
     /// With the first cell, for fabrics that take cells one by one. The delay counts from that cell.
@@ -38,7 +38,7 @@ const SLOTS: u64 = 256;
 struct Next {
     /// The packet.
     packet: Packet,
-    /// The slot of the fabric in which it may begin to cross.
+    /// The slot of the fabric in which it may start to cross.
     due: u64,
     /// The slot of the link in which its last cell arrives.
     last: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Inputs<const W: usize> {
     kinds: Vec<Kind>,
     /// True if the cells of a packet arrive one after the other: [`Offered::serial`].
     serial: bool,
-    /// Ticks from the first cell of a packet to its begin, and to its arrival, for each slot of the link
+    /// Ticks from the first cell of a packet to its start, and to its arrival, for each slot of the link
     /// until its last cell.
     pace: (u64, u64),
     /// Length of a slot of a link, in ticks.

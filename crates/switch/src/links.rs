@@ -102,7 +102,7 @@ impl Links {
         self.most_ticks = self.most_ticks.max(cells * self.slot_ticks);
     }
 
-    /// Computes all transmissions that begin by `tick`.
+    /// Computes all transmissions that start by `tick`.
     pub fn advance(&mut self, tick: u64, left: &mut impl FnMut(Ready, u64)) {
         for output in 0..self.links.len() {
             self.send(output, tick, left);
@@ -120,7 +120,7 @@ impl Links {
         self.most_short = short.max().unwrap_or(0);
     }
 
-    /// Computes the transmissions of one output that begin by `tick`. A link that becomes free in exactly
+    /// Computes the transmissions of one output that start by `tick`. A link that becomes free in exactly
     /// that tick waits, because packets with priority may still be completed in it.
     #[inline(never)]
     fn send(&mut self, output: usize, tick: u64, left: &mut impl FnMut(Ready, u64)) {

@@ -11,7 +11,7 @@ pub enum Note {
     Arrive(u16, u16, u32, Class),
     /// The following steps match packets of this class.
     Half(Class),
-    /// An iteration begins, counted from 1.
+    /// An iteration starts, counted from 1.
     Iteration(u32),
     /// An input requests an output: input, output.
     Request(u16, u16),
@@ -46,7 +46,7 @@ impl Notes {
     pub fn wanted(&self) -> bool {
         self.on
     }
-    /// Records the begin of an iteration, counted from 1.
+    /// Records the start of an iteration, counted from 1.
     #[inline]
     pub fn iteration(&mut self, number: u32) {
         self.note(Note::Iteration(number));

@@ -1,5 +1,5 @@
 //! Options that every arbiter has in addition to its own parameters: the mode, the speedup, and when a packet
-//! may begin to cross.
+//! may start to cross.
 
 use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub enum Phases {
     Sequential,
 }
 
-/// The time at which a packet may begin to cross.
+/// The time at which a packet may start to cross.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
@@ -39,7 +39,7 @@ pub enum Input {
     /// cell.
     #[default]
     CutThrough,
-    /// After its complete arrival. Its arrival time is that of its last cell.
+    /// After its complete arrival. Its arrival time is the time of its last cell.
     StoreAndForward,
 }
 
@@ -63,10 +63,10 @@ pub struct Options {
     /// Unit that a match carries: a cell or a packet. Default: the mode that the arbiter was designed for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Slots of the fabric per slot of a link. Default: that of the switch, otherwise 1 (cioq: 2).
+    /// Slots of the fabric per slot of a link. Default: as in the switch, otherwise 1 (cioq: 2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<Speedup>,
-    /// Start of the crossing of a packet. Default: that of the switch, otherwise cut_through.
+    /// Start of the crossing of a packet. Default: as in the switch, otherwise cut_through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
     /// Preemptive mode: match short and long packets at the same time, or short ones first.
@@ -89,7 +89,7 @@ impl Options {
     /// The names of the fields. The registry separates options from an arbiter's own parameters by them.
     pub(crate) const NAMES: [&str; 6] = ["mode", "speedup", "input", "phases", "hold", "lazy"];
 
-    /// Refuses options that have no meaning in `mode` or with this queueing.
+    /// Refuses options without meaning in `mode` or with this queueing.
     ///
     /// # Errors
     /// The option, and what to write instead.
@@ -114,7 +114,7 @@ impl Options {
         }
     }
 
-    /// Refuses options that have no meaning with queues at inputs and outputs.
+    /// Refuses options without meaning with queues at inputs and outputs.
     fn check_combined(&self, mode: Mode) -> Result<(), Invalid> {
         if mode != Mode::Cell {
             let message =

@@ -80,7 +80,7 @@ pub struct Means {
 }
 
 impl Batch {
-    /// The difference between the sums at the end and at the begin of a batch.
+    /// The difference between the sums at the end and at the start of a batch.
     pub(crate) fn new(end: u64, before: &Sums, after: &Sums, backlog: u64, slot_ticks: u64) -> Batch {
         let difference = |classes: &[usize]| {
             let sum = |of: &dyn Fn(&Sums, usize) -> u64| -> u64 {

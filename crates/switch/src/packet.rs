@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of cells of a packet.
-pub const MOST_CELLS: u32 = 65_535;
+pub const MAX_CELLS: u32 = 65_535;
 
 /// The class of a packet (P-SPF, section 2.2). Some modes give priority to short packets. The class is
 /// independent of the size in cells: a packet of one cell may be long.
@@ -101,7 +101,7 @@ impl Sizes {
     /// The kinds of packets with their shares, which sum to 1.
     ///
     /// # Errors
-    /// A size of 0 or above [`MOST_CELLS`], a share that is negative or not finite, probabilities with a sum
+    /// A size of 0 or above [`MAX_CELLS`], a share that is negative or not finite, probabilities with a sum
     /// above 1, a short packet of several cells.
     pub fn parts(&self) -> Result<Vec<(Kind, f64)>, Invalid> {
         let wrong = |message: String| Err(Invalid::new("sizes", message));
@@ -128,8 +128,8 @@ impl Sizes {
                 parts.iter().map(|part| (kind(part), part.share)).collect()
             }
         };
-        if let Some((kind, _)) = parts.iter().find(|(kind, _)| kind.cells == 0 || kind.cells > MOST_CELLS) {
-            return wrong(format!("a packet has 1 to {MOST_CELLS} cells, not {}", kind.cells));
+        if let Some((kind, _)) = parts.iter().find(|(kind, _)| kind.cells == 0 || kind.cells > MAX_CELLS) {
+            return wrong(format!("a packet has 1 to {MAX_CELLS} cells, not {}", kind.cells));
         }
         if let Some((kind, _)) = parts.iter().find(|(kind, _)| kind.class == Class::Short && kind.cells != 1)
         {

@@ -2,7 +2,7 @@
 //!
 //! Both keep the requests as rows of bits, by input and by output, so that an arbiter reads all requests of
 //! an input or for an output as one word. Queues hold packets, not cells: a queue changes when a packet
-//! arrives and when it begins to cross.
+//! arrives and when it starts to cross.
 
 use crate::packet::Packet;
 use crate::per_port::PerPort;
@@ -67,7 +67,7 @@ impl<const W: usize> Requests<W> {
 struct Queue {
     /// The packets.
     chain: Chain,
-    /// Cells, those of a packet that is still arriving included.
+    /// Cells, including cells of a packet that is still arriving.
     cells: u64,
 }
 
@@ -176,7 +176,7 @@ impl<const W: usize> Voqs<W> {
         packet
     }
 
-    /// Number of cells of a queue, those of a packet that is still arriving included.
+    /// Number of cells of a queue, including cells of a packet that is still arriving.
     #[inline]
     pub fn cells(&self, input: usize, output: usize) -> u64 {
         self.queues[input * self.ports + output].cells
@@ -254,7 +254,7 @@ impl<const W: usize> Fifos<W> {
         }
     }
 
-    /// Number of cells of a queue, those of a packet that is still arriving included.
+    /// Number of cells of a queue, including cells of a packet that is still arriving.
     #[inline]
     pub fn cells(&self, input: usize) -> u64 {
         self.queues[input].cells

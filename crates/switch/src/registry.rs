@@ -40,7 +40,7 @@ impl Spec {
     /// Refuses a specification that cannot be built for a switch of `ports` ports.
     ///
     /// # Errors
-    /// The parameter that has no meaning there, and what to write instead.
+    /// The parameter without meaning there, and what to write instead.
     pub fn check(&self, ports: usize) -> Result<(), Invalid> {
         let context = ArbiterContext { ports: ports.min(64), streams: Streams::new(0) };
         self.fabric::<1>(&context).map(|_| ())
@@ -162,7 +162,7 @@ macro_rules! registry {
             /// Builds the arbiter without a switch around it, for tests and benchmarks.
             ///
             /// # Errors
-            /// The parameter that has no meaning for such a switch.
+            /// The parameter without meaning for such a switch.
             pub fn arbiter<const W: usize>(&self, context: &ArbiterContext) -> Result<Box<dyn Arbiter<W>>, Invalid> {
                 match &self.algorithm {
                     $(Algorithm::$name(config) => config.arbiter(context)),*

@@ -1,7 +1,7 @@
 //! Rows of bits, which are sets of ports.
 //!
 //! Bit `p` of a row is port `p`. Rows of a switch with up to 64 ports have one word, so that an arbiter
-//! handles all ports in one operation; those of larger switches have 2, 4 or 16 words. The number of words is
+//! handles all ports in one operation; rows of larger switches have 2, 4 or 16 words. The number of words is
 //! a constant: the compiler removes loops over one word and may use vector registers for several. Results do
 //! not depend on it.
 

@@ -48,7 +48,7 @@ pub(crate) struct Shared<const W: usize> {
 }
 
 impl<const W: usize> Shared<W> {
-    /// The state at the begin of a run.
+    /// The state at the start of a run.
     pub fn new(clock: Clock, statistics: Statistics, links: Links) -> Shared<W> {
         Shared {
             clock,
@@ -103,7 +103,7 @@ pub(crate) struct VoqWeights<'a, const W: usize> {
     pub voqs: &'a Voqs<W>,
     /// By input: the packet that arrived last. `None` for queues of short packets, which have one cell.
     pub arriving: Option<&'a PerPort<Arriving, W>>,
-    /// The first slot of the links that has not begun.
+    /// The first slot of the links that has not started.
     pub slot: u64,
 }
 

@@ -59,7 +59,7 @@ impl Sim {
         self.mistake.get()
     }
 
-    /// Runs up to the begin of a slot of the links, at most to the end of the plan.
+    /// Runs up to the start of a slot of the links, at most to the end of the plan.
     pub fn step_to(&mut self, slot: u64) {
         self.run.step_to(slot);
     }

@@ -19,9 +19,9 @@ pub struct Speedup {
 }
 
 /// Largest numerator. Larger ones would make ticks too short for long runs.
-const MOST_TERM: u64 = 100_000;
+const MAX_TERM: u64 = 100_000;
 /// Largest speedup.
-const MOST: u64 = 16;
+const MAX: u64 = 16;
 
 impl Speedup {
     /// No speedup.
@@ -36,7 +36,7 @@ impl Speedup {
             return None;
         }
         let (links, fabric) = (over / divisor, under / divisor);
-        let fits = links >= fabric && links <= MOST * fabric && links <= MOST_TERM;
+        let fits = links >= fabric && links <= MAX * fabric && links <= MAX_TERM;
         fits.then_some(Speedup { links: links as u32, fabric: fabric as u32 })
     }
 

@@ -94,7 +94,7 @@ impl Statistics {
         }
     }
 
-    /// Begins the measurement interval: clears everything but the backlog. `longest` has the present lengths
+    /// Starts the measurement interval: clears everything but the backlog. `longest` has the present lengths
     /// of the longest queues.
     pub fn reset(&mut self, longest: Longest) {
         for of in &mut self.of {

@@ -1,6 +1,6 @@
 //! Traffic at the inputs of a switch: one file for each kind, and one line in the registry below.
 //!
-//! Every input has its own source with its own random stream. Arrivals do not depend on the switch, so all
+//! Every input uses its own source with its own random stream. Arrivals do not depend on the switch, so all
 //! arbiters get the same packets.
 
 use std::path::PathBuf;

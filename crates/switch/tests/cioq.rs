@@ -54,7 +54,7 @@ fn run_slots(arbiter: &str, ports: usize, traffic: &TrafficSpec, slots: u64) -> 
 }
 
 /// Chuang, Goel, McKeown and Prabhakar 1999: with a speedup of 2 every cell leaves when output queueing would
-/// send it. Both measure from the begin of the slot of arrival to the end of the output link, so there is no
+/// send it. Both measure from the start of the slot of arrival to the end of the output link, so there is no
 /// constant difference.
 #[test]
 fn delays_are_those_of_output_queueing() {
@@ -72,7 +72,7 @@ fn delays_are_those_of_output_queueing() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Delays are those of output queueing for any arrivals, also if the traffic is not admissible.
+    /// Delays equal output queueing for any arrivals, also if the traffic is not admissible.
     #[test]
     fn delays_are_those_of_output_queueing_for_any_arrivals(
         ports in 2u16..=6,
@@ -94,7 +94,7 @@ proptest! {
 }
 
 /// A switch without speedup is input-queued: at a load of 0.9 its delays are longer by a tenth or more.
-/// Delays at a speedup of 1.5 are between those of output queueing and those without speedup.
+/// Delays at a speedup of 1.5 are between output queueing and no speedup.
 #[test]
 fn delays_grow_with_less_speedup() {
     for pattern in ["uniform", "diagonal"] {
@@ -106,7 +106,7 @@ fn delays_grow_with_less_speedup() {
     }
 }
 
-/// Cells of larger packets arrive and leave one by one; those of two packets for one output alternate.
+/// Cells of larger packets arrive and leave one by one; cells of two packets for one output alternate.
 #[test]
 fn packets_are_complete_with_their_last_cell() {
     let packet =

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// The named numbers of a run with a backlog at the beginning of the measurement interval. Two inputs receive
 /// a packet of one cell for output 0 in each of the slots 0 to 9. One cell per slot can leave, so half of the
-/// cells remain when the interval begins with slot 10. No packet arrives in the interval.
+/// cells remain when the interval starts with slot 10. No packet arrives in the interval.
 fn numbers(arbiter: &str, class: &str) -> BTreeMap<String, f64> {
     let list = SOURCES.iter().find(|source| source.name == "list").expect("list is registered");
     let packets: Vec<_> = (0..10)

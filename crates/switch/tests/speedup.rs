@@ -1,4 +1,4 @@
-//! A faster fabric with cut-through: packets begin to cross before their last cell has arrived. Each begins
+//! A faster fabric with cut-through: packets start to cross before their last cell has arrived. Each starts
 //! at the exact time, and not a slot of the link later.
 //!
 //! The oracle is a switch with one output that counts ticks one by one and checks, cell by cell, that each
@@ -91,7 +91,7 @@ fn compare(outcome: &Outcome, speedup: Speedup, (waits, throughs): &(Ticks, Tick
     }
 }
 
-/// The condition under which a packet may begin to cross.
+/// The condition under which a packet may start to cross.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
     /// Every cell must have arrived when the fabric needs it.
@@ -156,11 +156,11 @@ fn slow(rule: Rule, speedup: Speedup, ports: usize, packets: &[Packet]) -> (Tick
 /// Packets of nine cells at a speedup of 1.2. A slot of the link has 6 ticks and one of the fabric 5, so the
 /// fabric gains a tick with each of the 8 cells after the first.
 ///
-/// - A packet of slot 0 may begin at tick 8, and the fabric begins a slot at tick 10. The packet waits for 10
+/// - A packet of slot 0 may start at tick 8, and the fabric starts a slot at tick 10. The packet waits for 10
 ///   ticks, and its last cell crosses from tick 50 on, two ticks after its arrival.
-/// - A packet of slot 4, at tick 24, may begin at tick 32, begins at 35 and waits for 11 ticks.
-/// - A packet of slot 5, at tick 30, may begin at tick 38, begins at 40 and waits for 10 ticks.
-/// - A packet of slot 2, at tick 12, may begin at tick 20, begins then and waits for 8 ticks.
+/// - A packet of slot 4, at tick 24, may start at tick 32, starts at 35 and waits for 11 ticks.
+/// - A packet of slot 5, at tick 30, may start at tick 38, starts at 40 and waits for 10 ticks.
+/// - A packet of slot 2, at tick 12, may start at tick 20, starts then and waits for 8 ticks.
 ///
 /// Rounded up to slots of the link the waiting times would be 15, 16, 15 and 13.
 #[test]
@@ -179,7 +179,7 @@ fn nine_cells_begin_at_the_earliest_slot() {
     }
 }
 
-/// At a speedup of 2 a packet of 4 cells may begin 3 half slots after its first cell, in the middle of a slot
+/// At a speedup of 2 a packet of 4 cells may start 3 half slots after its first cell, in the middle of a slot
 /// of the link.
 #[test]
 fn half_slots_are_not_rounded() {
@@ -205,8 +205,7 @@ fn speedups() -> impl Strategy<Value = Speedup> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Packets from several inputs wait for each other or cross at once. All times are equal to those of the
-    /// oracle.
+    /// Packets from several inputs wait for each other or cross at once. All times are equal to the oracle's.
     #[test]
     fn waiting_times_are_exact(
         speedup in speedups(),

@@ -14,7 +14,7 @@ use giveway_switch::{Plan, Sim};
 /// A cell that crosses: input, output, remaining cells of its packet.
 type Cell = (u16, u16, u32);
 
-/// The arrivals of each slot at each input, from the same sources as those of the switch.
+/// The arrivals of each slot at each input, from the same sources as in the switch.
 struct Arrivals {
     sources: Vec<Box<dyn Source>>,
     next: Vec<Option<Arrival>>,

@@ -2,9 +2,9 @@
 //! by side.
 //!
 //! The table compares flow completion times by size, and sojourn times of small packets, each with the median
-//! and the 95th percentile. A row has the mean over the seeds with its 95 % interval from either backend, and
-//! the ratio. Seeds are pairs, since a seed fixes the arrivals: the ratio is the geometric mean of the ratios
-//! of the seeds. Its interval, by Student's t of their logarithms, is the range of chance.
+//! and the 95th percentile. A row shows the mean over the seeds with its 95 % interval from either backend,
+//! and the ratio. Seeds are pairs, since a seed fixes the arrivals: the ratio is the geometric mean of the
+//! ratios of the seeds. Its interval, by Student's t of their logarithms, is the range of chance.
 
 use std::fmt::Write as _;
 

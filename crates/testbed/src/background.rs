@@ -1,4 +1,4 @@
-//! A program that runs beside the load: the router, or the capture.
+//! A program that runs in parallel with the load: the router, or the capture.
 
 use std::io;
 use std::process::{Child, ExitStatus};

@@ -6,12 +6,12 @@
 //! pcap.rs      the capture of a run, by tcpdump at the near hosts
 //! router.rs    the router: `giveway live`, or the kernel with a discipline of Linux or Giveway
 //! timing.rs    measures how late threads of this machine wake up
-//! against.rs   compares the results with those of a simulation of the same scenario
+//! against.rs   compares the results with a simulation of the same scenario
 //! ```
 //!
 //! [`Bed::run`] runs one trial: it creates the topology, starts the router, sends the load, and removes
-//! everything. A [`Recorder`] gets the measurements of the hosts (flows); those of the router (queues) are
-//! added to its record, which then has the form of any other backend.
+//! everything. A [`Recorder`] gets the measurements of the hosts (flows); the measurements of the router
+//! (queues) are added to its record, which then has the form of any other backend.
 //!
 //! This crate depends on scenarios and on the simulator's sources, not on the data path: the router is
 //! another program.
@@ -51,7 +51,7 @@ use self::pcap::Pcap;
 use self::router::{Router, Start};
 use self::topology::Topology;
 
-/// Time between the start of the router and that of the load, if the link varies: both begin together.
+/// Time between the starts of the router and of the load, if the link varies: both start together.
 const LEAD: Span = Span::s(2);
 
 /// Configuration of a test bed.
@@ -286,7 +286,7 @@ fn folder_name(trial: &Trial) -> String {
     format!("{}-seed-{}", trial.name.chars().map(plain).collect::<String>(), trial.seed)
 }
 
-/// The metrics of the hosts, completed by those of the router.
+/// The metrics of the hosts, completed by the router's.
 fn joined(ends: &Metrics, router: &Metrics) -> Metrics {
     let mut all = Metrics::default();
     for (name, value) in ends.iter() {

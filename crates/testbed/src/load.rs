@@ -7,9 +7,9 @@
 //!   enters a namespace before it creates a socket, and waits for all sockets together. Both ends of a
 //!   connection have one clock, and sources need no lock.
 //! - A source gets the time for which it requested a wake-up, even if the wake-up is late. Its next events,
-//!   and the start of a transfer, are then those of a simulation, and lateness is part of the flow completion
-//!   time. A load generator that falls behind measures itself, not the network, so its wake-up latency is
-//!   recorded ([`Lateness`]). The thread requests a real-time scheduling class.
+//!   and the start of a transfer, are then the same as in a simulation, and lateness is part of the flow
+//!   completion time. A load generator that falls behind measures itself, not the network, so its wake-up
+//!   latency is recorded ([`Lateness`]). The thread requests a real-time scheduling class.
 //! - A transfer is complete when the receiving application has read the last byte.
 //! - A FIN is sent with the last data, which wait for it (`MSG_MORE`). If the data fill their last segment,
 //!   TCP does not wait, and the FIN would be a separate small packet, which no simulation has. In this case
@@ -195,7 +195,7 @@ impl Drive {
 
     /// Writes pending data, reports flows, and passes events to their sources, until there are none.
     ///
-    /// Wake-ups that were due before an event come before the event: otherwise a transfer would begin later
+    /// Wake-ups that were due before an event come before the event: otherwise a transfer would start later
     /// because the machine was busy.
     fn process_events(&mut self, report: &mut dyn FnMut(&FlowReport)) -> Result<(), TestbedError> {
         loop {

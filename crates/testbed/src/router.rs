@@ -117,7 +117,7 @@ pub struct Start<'a> {
     pub seed: u64,
     /// Packets up to this length are small, in bytes.
     pub small_packet: u32,
-    /// Time of the monotonic clock at which what varies begins, in nanoseconds; `None` if nothing varies.
+    /// Time of the monotonic clock at which what varies starts, in nanoseconds; `None` if nothing varies.
     pub starts_at: Option<u64>,
     /// Duration of the run.
     pub duration: Span,
@@ -327,10 +327,7 @@ fn shape(
         {
             TestbedError::missing(
                 format!("tc does not understand {:?}: {output}", queue.to_string()),
-                format!(
-                    "the parameters are those of tc, see man tc-{}; the command was: {command}",
-                    queue.kind
-                ),
+                format!("the parameters follow tc, see man tc-{}; the command was: {command}", queue.kind),
             )
         }
         other => other,

@@ -327,7 +327,7 @@ fn write(setting: &str, value: &str) -> Result<(), TestbedError> {
     fs::write(&path, value).map_err(TestbedError::system(format!("write {value} to {path}")))
 }
 
-/// Runs several commands of `ip`, in a namespace or in that of the caller.
+/// Runs several commands of `ip`, in a namespace or in the caller's.
 fn batch(namespace: Option<&str>, commands: &str) -> Result<(), TestbedError> {
     let within: &[&str] = match &namespace {
         Some(namespace) => &["-n", namespace],

@@ -2,16 +2,16 @@
 //! and a rate.
 //!
 //! A scheduler is a latency-rate server with latency Θ for a flow with rate ρ if, in each busy period of the
-//! flow, which begins at τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998,
+//! flow, which starts at τ, it serves at least max(0, ρ·(t - τ - Θ)) by t (Stiliadis and Varma 1998,
 //! definition 1 and equation (1)). The delay of a flow within a token bucket (σ, ρ) is then at most σ/ρ + ΣΘ
 //! over the schedulers on its route (theorem 1, equation (10)): [`delay`]. For packets this means: with the
 //! finish time at the rate of the flow, F_k = max(a_k, F_(k-1)) + L_k/ρ, packet k departs by F_k + Θ - L/ρ:
 //! [`Server::lateness`].
 //!
-//! Equation numbers are those of table 1 in the appendix of the TRR paper (Chen and Chen, about 2000), by
-//! row, with corrections; for schedulers without a row, those of the paper that is named. The texts of
-//! Stiliadis and Varma, Golestani, and Cobb were read in secondary sources. A bound marked "observed" is not
-//! proven: a search for violations found none.
+//! Equation numbers refer to table 1 in the appendix of the TRR paper (Chen and Chen, about 2000), by row,
+//! with corrections; for schedulers without a row, to the paper that is named. The texts of Stiliadis and
+//! Varma, Golestani, and Cobb were read in secondary sources. A bound marked "observed" is not proven: a
+//! search for violations found none.
 //!
 //! Rates are in bit/s, packets in bytes, results in seconds. Fairness is in seconds, too: the largest
 //! difference between the service of two flows, each as time at its own rate, while both have a backlog. Best
@@ -104,9 +104,9 @@ impl Server {
         (0..self.flows.len()).map(|flow| self.at_rate(flow)).fold(0.0, f64::max)
     }
 
-    /// Longest service of others before the packet of a new flow, whose timestamp is that of the packet in
-    /// service: one packet of each other flow, and one of best effort in transmission; seconds. Without best
-    /// effort it is (N - 1)·L_max/r.
+    /// Longest service of others before the packet of a new flow, whose timestamp equals the timestamp of the
+    /// packet in service: one packet of each other flow, and one of best effort in transmission; seconds.
+    /// Without best effort it is (N - 1)·L_max/r.
     pub fn behind(&self) -> f64 {
         let others = self.flows.len().saturating_sub(1) as f64 * self.largest();
         self.on_link(others + self.best_effort)

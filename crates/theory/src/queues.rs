@@ -1,8 +1,8 @@
 //! Queues with one server: waiting times, sojourn times and numbers in the system.
 //!
 //! λ is the arrival rate and μ the service rate, both per second; ρ = λ/μ (or λ·E\[S\]) is the load. The
-//! waiting time ends when service begins, the sojourn time (also called response) when it ends, both in
-//! seconds.
+//! waiting time ends when service starts, the sojourn time (also called response) when it ends, both
+//! in seconds.
 //!
 //! "Kleinrock I" and "Kleinrock II" are Leonard Kleinrock, "Queueing Systems", volumes 1 (1975) and 2 (1976).
 
@@ -77,8 +77,8 @@ pub fn mm1_waiting_quantile(arrivals_per_s: f64, services_per_s: f64, quantile: 
     Some((libm::log(load / (1.0 - quantile)) / (services_per_s - arrivals_per_s)).max(0.0))
 }
 
-/// Mean waiting time in M/D/1 with service time `service_s`, in seconds: ρ·D / (2(1 − ρ)), half of that of
-/// M/M/1.
+/// Mean waiting time in M/D/1 with service time `service_s`, in seconds: ρ·D / (2(1 − ρ)), half of the time
+/// in M/M/1.
 ///
 /// `None` unless ρ < 1. [`mg1_waiting`] with E\[S²\] = D².
 pub fn md1_waiting(arrivals_per_s: f64, service_s: f64) -> Option<f64> {

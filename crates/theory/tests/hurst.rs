@@ -35,8 +35,8 @@ fn the_noise_has_the_covariance_of_fractional_noise() {
     }
 }
 
-/// The calibration: medians over the seeds are within 0.05 of the true value, those of rescaled range within
-/// 0.08.
+/// The calibration: medians over the seeds are within 0.05 of the true value, medians of rescaled range
+/// within 0.08.
 #[test]
 fn known_noise_is_recovered() {
     for hurst in [0.5, 0.7, 0.9] {

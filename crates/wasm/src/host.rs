@@ -103,7 +103,7 @@ impl Host {
         Host::new(&context, limits)
     }
 
-    /// Begins a call.
+    /// Starts a call.
     pub fn begin(&mut self, now: Time) {
         self.now = now;
         self.wait = None;

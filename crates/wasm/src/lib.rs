@@ -33,10 +33,10 @@
 //! | `remaining(packet: i64) -> i64` | bytes that the flow has still to send; 0 if unknown |
 //! | `reserved(packet: i64) -> i64` | reserved rate of the flow, bit/s; 0 for none |
 //!
-//! The contract is that of [`Qdisc`](giveway_qdisc::Qdisc). It leaves open what fuel is: each instruction of
-//! WebAssembly takes one, and copying memory one for each 64 bytes (`wasmi`). We chose the limits of
-//! [`Limits`], and that a call earns fuel which later calls may spend, because a discipline may look at its
-//! whole queue now and then.
+//! The contract is the same as in [`Qdisc`](giveway_qdisc::Qdisc). It leaves open what fuel is: each
+//! instruction of WebAssembly takes one, and copying memory one for each 64 bytes (`wasmi`). We chose the
+//! limits of [`Limits`], and that a call earns fuel which later calls may spend, because a discipline may
+//! look at its whole queue now and then.
 //!
 //! ```text
 //! limits.rs    the limits of a module

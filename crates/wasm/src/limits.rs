@@ -7,9 +7,9 @@ use giveway_qdisc::Bytes;
 pub struct Limits {
     /// The fuel that a call earns: about one for each instruction.
     pub fuel: u64,
-    /// The most calls whose fuel one call may use.
+    /// Maximum number of calls whose fuel one call may use.
     pub saved_calls: u64,
-    /// The most memory of one queue.
+    /// Maximum memory of one queue.
     pub memory: Bytes,
 }
 
@@ -21,7 +21,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The most fuel that one call may use.
+    /// The maximum amount of fuel that one call may use.
     pub fn most_fuel(&self) -> u64 {
         self.fuel.saturating_mul(self.saved_calls)
     }

@@ -35,7 +35,7 @@ pub enum ModuleError {
     /// Its memory is too large from the beginning.
     #[error("it needs more memory than {most} bytes")]
     Memory {
-        /// The most memory in bytes.
+        /// The maximum memory in bytes.
         most: u64,
     },
 }
@@ -50,7 +50,7 @@ pub enum Mistake {
         call: &'static str,
         /// The fuel that a call earns.
         fuel: u64,
-        /// The most fuel that one call may use.
+        /// The maximum amount of fuel that one call may use.
         most: u64,
         /// The time of the call.
         at: Time,
@@ -60,7 +60,7 @@ pub enum Mistake {
     Memory {
         /// The function.
         call: &'static str,
-        /// The most memory in bytes.
+        /// The maximum memory in bytes.
         most: u64,
         /// The time of the call.
         at: Time,

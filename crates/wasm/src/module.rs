@@ -103,7 +103,7 @@ impl Module {
     }
 }
 
-/// The first line of an error. Those of the reader go on with a dump of bytes.
+/// The first line of an error. Errors of the reader continue with a dump of bytes.
 fn first_line(error: &wasmi::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

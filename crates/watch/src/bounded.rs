@@ -1,7 +1,7 @@
 //! A capture of bounded length: weeks of capturing must not fill a disk.
 //!
 //! Packets are written to a pcapng file ([`giveway_capture::Writer`]) up to its limit, and then to the next
-//! file, if more than one is allowed. Packets after that are left out, which is reported once when it begins,
+//! file, if more than one is allowed. Packets after that are left out, which is reported once when it starts,
 //! and as a counter at the end. Each file is a complete capture. Lengths are counted block by block, so that
 //! no file exceeds its limit. The closure that opens the files decides what happens to them (overwritten in
 //! turn, compressed, discarded).
@@ -86,7 +86,7 @@ impl<W: Write> Write for Counted<W> {
 }
 
 impl<W: Write, F: FnMut(u32) -> io::Result<W>> Bounded<W, F> {
-    /// Begins a capture of at most `files` files of at most `limit` bytes each. `open` opens them, by number
+    /// Starts a capture of at most `files` files of at most `limit` bytes each. `open` opens them, by number
     /// from 0; their outputs should be buffered. Interfaces are numbered in their order.
     ///
     /// # Errors

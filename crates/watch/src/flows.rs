@@ -3,7 +3,7 @@
 //! A table of fixed size counts bytes per flow. If the table is full, a new flow replaces the one with the
 //! fewest bytes and inherits its count as an uncertainty: the table has an upper bound and a lower bound on
 //! the bytes of each flow. A flow with more than the total divided by the number of entries is always in the
-//! table. A flood of new flows therefore only costs accuracy. The output has the lower bounds.
+//! table. A flood of new flows therefore only costs accuracy. The output shows the lower bounds.
 //!
 //! A hash map finds the entry of a flow, and a heap the smallest entry. A packet takes a look-up and a few
 //! steps down the heap, since counts only grow. The table is cleared every second.

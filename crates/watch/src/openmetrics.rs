@@ -4,9 +4,9 @@
 //!   outgoing one), `direction`, `handle` and `kind` (the name of the discipline). The spec of the discipline
 //!   and the incoming interface are labels of `giveway_discipline_info` only, so that not every sample
 //!   repeats them.
-//! - Counters are those of the port. They decrease only when the program restarts; after a change of
-//!   discipline they continue with another `handle` and `kind`. Every reason of drops has a sample from the
-//!   start, so that rates can be computed.
+//! - Counters come from the port. They decrease only when the program restarts; after a change of discipline
+//!   they continue with another `handle` and `kind`. Every reason of drops has a sample from the start, so
+//!   that rates can be computed.
 //! - Delays are summaries. `giveway_sojourn_seconds` counts since the start; `giveway_sojourn_recent_seconds`
 //!   is the last second and has quantiles only. Quantile 1 is the maximum.
 //! - There are no series of flows, because their number has no bound. The terminal view shows the largest
@@ -241,7 +241,7 @@ impl Page<'_> {
             ("giveway_reserved_bits_per_second", "bits_per_second", "Rate that is reserved now.", |of| {
                 of.reserved.as_bit()
             }),
-            ("giveway_reservations", "", "Reservations, those of the future included.", |of| of.flows),
+            ("giveway_reservations", "", "Reservations, including future ones.", |of| of.flows),
             (
                 "giveway_open_reservable_bits_per_second",
                 "bits_per_second",

@@ -86,7 +86,7 @@ pub struct Reservations {
     pub capacity: Rate,
     /// Rate that is reserved.
     pub reserved: Rate,
-    /// Number of reservations, those of the future included.
+    /// Number of reservations, including future ones.
     pub flows: u64,
     /// The share of clients without a key.
     pub open: OpenShare,
@@ -104,7 +104,7 @@ pub struct OpenShare {
     pub capacity: Rate,
     /// Rate that they have reserved.
     pub reserved: Rate,
-    /// Number of their reservations, those of the future included.
+    /// Number of their reservations, including future ones.
     pub flows: u64,
     /// Number of their link addresses.
     pub owners: u64,

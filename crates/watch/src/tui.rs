@@ -20,8 +20,8 @@ pub struct Style {
     pub ascii: bool,
 }
 
-/// Most classes of a discipline that are shown.
-const MOST_CLASSES: usize = 8;
+/// Maximum number of classes shown per discipline.
+const MAX_CLASSES: usize = 8;
 
 /// Formats snapshots for a terminal of `width` columns and `height` lines.
 pub fn screen(snapshots: &[Snapshot], width: usize, height: usize, style: Style) -> Vec<String> {
@@ -71,7 +71,7 @@ fn direction(of: &Snapshot, width: usize, style: Style) -> Vec<String> {
             of.status.gauges.iter().map(|(name, value)| format!("{name} {}", digits(*value))).collect();
         lines.push(format!("gauges    {}", gauges.join("   ")));
     }
-    lines.extend(of.status.classes.iter().take(MOST_CLASSES).enumerate().map(|(at, class)| {
+    lines.extend(of.status.classes.iter().take(MAX_CLASSES).enumerate().map(|(at, class)| {
         let head = if at == 0 { "classes" } else { "" };
         format!(
             "{head:<10}{}   sent {}   drops {}   backlog {}",

@@ -1,4 +1,4 @@
-//! The tests of this crate, in one program: one link for all of them.
+//! The tests of this crate, in one program, which is linked once.
 
 mod monitoring;
 mod openmetrics;

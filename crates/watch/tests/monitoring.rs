@@ -22,7 +22,7 @@ fn names(text: &str) -> BTreeSet<&str> {
     text.split(|c| !word(c)).filter(|name| name.starts_with("giveway_")).collect()
 }
 
-/// Expressions of the dashboard, with those of its variables.
+/// Expressions of the dashboard and its variables.
 fn expressions() -> Vec<String> {
     let dashboard: serde_json::Value = serde_json::from_str(&read(DASHBOARD)).expect("it is JSON");
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();

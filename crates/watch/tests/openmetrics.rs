@@ -56,7 +56,7 @@ fn only_a_direction_with_reservations_has_their_metrics() {
     assert_eq!(found("giveway_reservation_messages_total", "forged"), ["0"]);
 }
 
-/// The samples have the numbers of the snapshot.
+/// The samples carry the numbers of the snapshot.
 #[test]
 fn samples_have_the_numbers_of_the_snapshot() {
     let samples = check(&render(&two())).unwrap();
@@ -154,8 +154,8 @@ fn the_checker_finds_each_mistake() {
 /// A sample: its name and labels.
 type Series = (String, BTreeMap<String, String>);
 
-/// Parses a text. Returns its samples, or the first rule that it breaks: those of OpenMetrics 1.0, sections 4
-/// and 5, that these metrics need.
+/// Parses a text. Returns its samples, or the first rule that it breaks, of the rules of OpenMetrics 1.0,
+/// sections 4 and 5, that these metrics need.
 fn check(text: &str) -> Result<BTreeMap<Series, String>, String> {
     let Some(body) = text.strip_suffix("# EOF\n") else { return Err("does not end with EOF".to_owned()) };
     let mut families: BTreeSet<String> = BTreeSet::new();

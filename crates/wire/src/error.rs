@@ -26,7 +26,7 @@ pub enum WireError {
         /// Description of the mistake.
         what: &'static str,
     },
-    /// The option has another length than a label: it belongs to another experiment.
+    /// The option differs in length from a label: it belongs to another experiment.
     #[error("the option {kind} at byte {at} is not a label: it is {length} bytes long, not 4")]
     Foreign {
         /// Type of the option.

@@ -22,7 +22,7 @@
 //!
 //! # Principles
 //! - Φ is an MTU ([`Size`]): a fragment has at most Φ bytes behind its EtherType, the eight of the header
-//!   among them. A frame that has no more than Φ is left as it is.
+//!   among them. A frame of at most Φ is left as it is.
 //! - The length is in the header because Ethernet pads short frames: without it the padding of the last piece
 //!   could not be recognised.
 //! - A congestion mark is set in the header of the fragment and copied to the joined packet (RFC 3168,
@@ -31,10 +31,9 @@
 //!   bytes.
 //!
 //! # Left open by the paper, and chosen here
-//! - The format. The paper gives only the size Φ. The eight bytes of the header and its three fields are
-//!   those of the specification of this program; the widths of the fields, the length, the mark and the
-//!   EtherType are choices made here. The default EtherType is the second one for local experiments (IEEE
-//!   802), 0x88b6.
+//! - The format. The paper gives only the size Φ. The eight bytes of the header and its three fields come
+//!   from the specification of this program; the widths of the fields, the length, the mark and the EtherType
+//!   are choices made here. The default EtherType is the second one for local experiments (IEEE 802), 0x88b6.
 //! - Frames that are not IP are not cut: they are rare and short. Neither are frames that need more than 127
 //!   fragments.
 //!
@@ -43,7 +42,7 @@
 //! - The loss of one fragment is the loss of its packet.
 //!
 //! # References
-//! - Chen and Chen, section 3.3; RFC 791 section 3.2 (fragments of IPv4, and the least MTU); RFC 5722 (why
+//! - Chen and Chen, section 3.3; RFC 791 section 3.2 (fragments of IPv4, and the minimum MTU); RFC 5722 (why
 //!   fragments that contradict each other end a packet); RFC 3168 section 5.3.
 
 mod counts;
@@ -59,7 +58,7 @@ pub const HEADER: usize = 8;
 /// Default EtherType of fragments: the second one for local experiments.
 pub const ETHER_TYPE: u16 = 0x88b6;
 /// Largest number of fragments of a packet: the highest bit of the index is the mark.
-pub const MOST: usize = 127;
+pub const MAX: usize = 127;
 
 /// Length of the addresses of an Ethernet header.
 const ADDRESSES: usize = 12;
@@ -77,9 +76,9 @@ pub struct Size(u16);
 impl Size {
     /// Smallest MTU of IPv4 (RFC 791). Ethernet pads no fragment of this size, so only the last one is ever
     /// padded.
-    pub const LEAST: u16 = 68;
+    pub const MIN: u16 = 68;
     /// Longest payload of Ethernet (jumbo frames).
-    pub const MOST: u16 = 9000;
+    pub const MAX: u16 = 9000;
     /// The sizes of the paper: its example and its conclusion.
     pub const PUBLISHED: [Size; 2] = [Size(500), Size(800)];
 
@@ -89,8 +88,8 @@ impl Size {
     /// If it is out of range.
     pub fn new(bytes: u64) -> Result<Size, WireError> {
         match u16::try_from(bytes) {
-            Ok(size) if (Size::LEAST..=Size::MOST).contains(&size) => Ok(Size(size)),
-            _ => Err(WireError::Size { bytes, least: Size::LEAST, most: Size::MOST }),
+            Ok(size) if (Size::MIN..=Size::MAX).contains(&size) => Ok(Size(size)),
+            _ => Err(WireError::Size { bytes, least: Size::MIN, most: Size::MAX }),
         }
     }
 
@@ -106,7 +105,7 @@ impl Size {
 
     /// Length of the longest packet that can be cut, in bytes behind its EtherType.
     pub fn longest(self) -> usize {
-        (self.piece() * MOST).min(usize::from(u16::MAX))
+        (self.piece() * MAX).min(usize::from(u16::MAX))
     }
 }
 
@@ -147,7 +146,7 @@ pub fn header_at(frame: &[u8], ether_type: u16) -> Option<usize> {
     (word(frame, at) == Some(ether_type)).then_some(at + 2)
 }
 
-/// Sets the congestion mark of a fragment; `fragment` begins with its header. The joined packet gets the mark
+/// Sets the congestion mark of a fragment; `fragment` starts with its header. The joined packet gets the mark
 /// if it is ECN-capable.
 #[inline]
 pub fn mark(fragment: &mut [u8]) {
@@ -182,7 +181,7 @@ pub struct Cutter {
 pub enum Plan {
     /// The frame is not longer than a fragment may be.
     Short,
-    /// The frame is longer, but is not cut: it is not IP, or needs more than [`MOST`] fragments.
+    /// The frame is longer, but is not cut: it is not IP, or needs more than [`MAX`] fragments.
     Whole,
     /// The frame is cut.
     Cut(Cut),
@@ -345,7 +344,7 @@ mod tests {
         assert_eq!(changed(13, 6), Plan::Whole, "ARP");
         assert_eq!(changed(14, 0x65), Plan::Whole, "the version does not match the EtherType");
         assert_eq!(plan(800, &[0; 13]), Plan::Short);
-        assert!(matches!(plan(68, &frame(127 * 60)), Plan::Cut(cut) if cut.count() == MOST));
+        assert!(matches!(plan(68, &frame(127 * 60)), Plan::Cut(cut) if cut.count() == MAX));
         assert_eq!(plan(68, &frame(127 * 60 + 1)), Plan::Whole);
     }
 

@@ -25,8 +25,8 @@
 //!
 //! Rates up to 4,095 bit/s are exact. Above, a rate is rounded to the nearest value, halves upwards, which is
 //! at most one part in 4,097 away (0.0244 %; reached by 4,097 bit/s). The largest value, 0xffff, is 4,095
-//! 2^30 bit/s or 4.397 Tbit/s; higher rates become this value. Values have the order of the rates. Encoding a
-//! decoded value gives the same value, so labels do not drift from router to router. A packet without the
+//! 2^30 bit/s or 4.397 Tbit/s; higher rates become this value. Values are in the order of the rates. Encoding
+//! a decoded value gives the same value, so labels do not drift from router to router. A packet without the
 //! option has no label ([`Label::NONE`]), and no rate is ever written as 0.
 //!
 //! # Position of the option

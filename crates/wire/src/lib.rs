@@ -2,7 +2,7 @@
 //! sender left to its network card, and Ethernet frames in fragments ([`fragment`]).
 //!
 //! All functions take the bytes of a packet or frame, without input or output. No input makes them panic. If
-//! an operation is not possible, the packet is unchanged and the result has the reason.
+//! an operation is not possible, the packet is unchanged and the result states the reason.
 //!
 //! ```
 //! use giveway_qdisc::{Label, Rate};

@@ -1,4 +1,4 @@
-//! Cutting and joining allocate nothing per packet: after the setup, 100,000 packets cause no allocation.
+//! Cutting and joining do not allocate per packet: after the setup, 100,000 packets cause no allocation.
 
 use giveway_qdisc::hash::SipHasher;
 use giveway_qdisc::{Span, Time};

@@ -130,7 +130,7 @@ fn a_label_in_a_hop_by_hop_options_header() {
     same(&packet, &(fixed("04").replace("04 00 01", "04 3a 01") + " 8f 00 00 00"));
 }
 
-/// Invalid packets are refused and unchanged, and the message has the position and a remedy.
+/// Invalid packets are refused and unchanged, and the message states the position and a remedy.
 #[test]
 fn invalid_packets_are_refused() {
     let patched = |dump: &str, at: usize, new: &[u8]| {

@@ -53,8 +53,8 @@ impl Sum {
         hours
     }
 
-    /// The highest rate that three seconds in a row reach, bit/s. Of a shorter capture that of its busiest
-    /// second.
+    /// The highest rate that three seconds in a row reach, bit/s. Of a shorter capture, the rate of its
+    /// busiest second.
     pub fn busiest(&self) -> u64 {
         let at = |second: u32| self.bytes.get(&second).copied().unwrap_or(0);
         let least =

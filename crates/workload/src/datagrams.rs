@@ -28,12 +28,12 @@ pub struct Cursor {
 /// Largest size of a piece, bytes.
 const PIECE: usize = 1 << 16;
 /// Largest encoding of a packet, bytes: ten for 64 bits and three for 16.
-const MOST: usize = 13;
+const MAX: usize = 13;
 
 impl Datagrams {
     /// Adds a packet.
     pub fn push(&mut self, gap: u64, bytes: u16) {
-        if self.pieces.last().is_none_or(|piece| piece.len() + MOST > PIECE) {
+        if self.pieces.last().is_none_or(|piece| piece.len() + MAX > PIECE) {
             self.pieces.push(Vec::new());
         }
         let piece = self.pieces.last_mut().expect("a piece was added above if the list was empty");

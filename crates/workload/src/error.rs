@@ -8,7 +8,7 @@ pub enum WorkloadError {
     /// Reading failed.
     #[error("cannot be read: {0}")]
     Read(#[from] io::Error),
-    /// The first line is not that of a workload.
+    /// The first line does not start a workload.
     #[error("is not a workload: its first line should be {{\"giveway_workload\":1,\"span\":...}}")]
     Foreign,
     /// The file has another version of the format.

@@ -22,10 +22,10 @@ use crate::tcp::{ACK, SYN, Tracker};
 const HASHER: SipHasher = SipHasher::new(0x776f_726b_6c6f_6164, 0x6361_7074_7572_6564);
 
 /// Largest number of flows. Packets of further flows are counted and left out, so that memory is bounded.
-const MOST_FLOWS: usize = 2_000_000;
+const MAX_FLOWS: usize = 2_000_000;
 
-/// Number of groups with a name of their own in tables; the rest is "other".
-const MOST_GROUPS: usize = 6;
+/// Number of groups with their own name in tables; the rest is "other".
+const MAX_GROUPS: usize = 6;
 
 /// Extracts a workload from the packets of a capture, which are added in the order of the file.
 #[derive(Default)]
@@ -57,7 +57,7 @@ enum Kind {
     Other {
         forward: Times,
         reverse: Times,
-        /// Set if it begins like a QUIC connection.
+        /// Set if it starts like a QUIC connection.
         quic: Option<Box<quic::Tracker>>,
     },
 }
@@ -106,7 +106,7 @@ impl Extraction {
         if let Kind::Tcp(tracker) = &flow.kind
             && tracker.is_over(from, &tcp)
         {
-            if self.flows.len() >= MOST_FLOWS {
+            if self.flows.len() >= MAX_FLOWS {
                 self.seen.crowded += 1;
                 return;
             }
@@ -158,7 +158,7 @@ impl Extraction {
         if let Some(index) = self.indices.get(key) {
             return Some(*index as usize);
         }
-        if self.flows.len() >= MOST_FLOWS {
+        if self.flows.len() >= MAX_FLOWS {
             self.seen.crowded += 1;
             return None;
         }
@@ -351,7 +351,7 @@ fn quic_connection(
     workload.connections.push(Connection { quic, start, direction, rtt, group, begun, ended, adus, epochs });
 }
 
-/// Smallest round trips by pair of hosts. That of a single connection may include queueing delay.
+/// Smallest round trips by pair of hosts. The value of a single connection may include queueing delay.
 struct Paths {
     least: BTreeMap<Hosts, RoundTrips>,
 }
@@ -444,14 +444,14 @@ fn join_small_groups(workload: &mut Workload) {
     for train in &workload.trains {
         *bytes.entry(train.group.clone()).or_default() += train.bytes();
     }
-    if bytes.len() <= MOST_GROUPS {
+    if bytes.len() <= MAX_GROUPS {
         return;
     }
     // Calls have few bytes, but their delay is of interest, so they always keep their name.
     let weight = |(group, bytes): (&String, &u64)| if group == "voice-like" { u64::MAX } else { *bytes };
     let mut order: Vec<(u64, String)> = bytes.iter().map(|entry| (weight(entry), entry.0.clone())).collect();
     order.sort_unstable_by(|a, b| b.cmp(a));
-    let named: Vec<String> = order.into_iter().take(MOST_GROUPS - 1).map(|(_, group)| group).collect();
+    let named: Vec<String> = order.into_iter().take(MAX_GROUPS - 1).map(|(_, group)| group).collect();
     let groups = workload.connections.iter_mut().map(|connection| &mut connection.group);
     for group in groups.chain(workload.trains.iter_mut().map(|train| &mut train.group)) {
         if !named.contains(group) {

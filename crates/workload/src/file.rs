@@ -163,7 +163,7 @@ enum Invalid {
         ns: u64,
     },
     /// The data of one side.
-    #[error("bytes: one side writes more than {} in total, which is 1 PiB", Workload::MOST_BYTES)]
+    #[error("bytes: one side writes more than {} in total, which is 1 PiB", Workload::MAX_BYTES)]
     TooManyBytes,
 }
 
@@ -187,7 +187,7 @@ fn check(connection: &Connection) -> Result<(), Invalid> {
     }
     for side in [Side::Client, Side::Server] {
         let mine = connection.adus.iter().filter(|adu| adu.side == side);
-        if mine.fold(0, |sum: u64, adu| sum.saturating_add(adu.bytes)) > Workload::MOST_BYTES {
+        if mine.fold(0, |sum: u64, adu| sum.saturating_add(adu.bytes)) > Workload::MAX_BYTES {
             return Err(Invalid::TooManyBytes);
         }
     }

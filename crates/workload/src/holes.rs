@@ -1,16 +1,17 @@
 //! Data that a capture does not hold: the holes in the sequence numbers of a sender.
 //!
-//! A hole opens when data pass that begin behind the end of the data before, and closes as far as data pass
+//! A hole opens when data pass that start behind the end of the data before, and closes as far as data pass
 //! that fill it. Data that never fill theirs were lost by the capture, not by the network: the receiver
 //! acknowledged them.
 
-/// The most holes that are kept apart for a sender. Of further ones the first counts as never filled.
-const MOST: usize = 64;
+/// Maximum number of holes that are kept apart for a sender. Of further ones the first counts as
+/// never filled.
+const MAX: usize = 64;
 
 /// The holes of one sender.
 #[derive(Debug, Default)]
 pub(crate) struct Holes {
-    /// Begin and end of each hole, in order; they do not touch.
+    /// Start and end of each hole, in order; they do not touch.
     open: Vec<(u64, u64)>,
     /// Bytes of holes that are not kept any more.
     given_up: u64,
@@ -22,7 +23,7 @@ impl Holes {
         if begin >= end {
             return;
         }
-        if self.open.len() == MOST {
+        if self.open.len() == MAX {
             let (from, until) = self.open.remove(0);
             self.given_up += until - from;
         }
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn the_oldest_of_too_many_holes_stays_open() {
         let mut holes = Holes::default();
-        (0..=MOST as u64).for_each(|at| holes.open(10 * at, 10 * at + 3));
+        (0..=MAX as u64).for_each(|at| holes.open(10 * at, 10 * at + 3));
         holes.fill(0, 1000);
         assert_eq!(holes.bytes(), 3);
     }

@@ -5,7 +5,7 @@
 //! packets and keeps that behaviour: for each TCP connection the sequence of its application data units, each
 //! with its trigger and its think time ([`Connection`]), and for everything else the packets with their times
 //! ([`Train`]). QUIC connections are encrypted; their data units are guessed from lengths, directions and
-//! pauses. Together they are a [`Workload`]. Its file format has one line of JSON for each connection and
+//! pauses. Together they are a [`Workload`]. Its file format is one line of JSON for each connection and
 //! each train.
 //!
 //! # Principles
@@ -20,8 +20,8 @@
 //!   its own.
 //!
 //! # Limitations
-//! - Connections begin at their captured times, even if their causes would come later or earlier in a
-//!   simulation.
+//! - Connections start at their captured times, even if their causes would come later or earlier in
+//!   a simulation.
 //! - Pauses of less than a round trip within a stream of data are not detected: the sender may have waited
 //!   for the application or for the network.
 //! - Datagrams are replayed as captured: a sender that adapts its rate (video calls, and QUIC connections

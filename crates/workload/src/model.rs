@@ -87,7 +87,7 @@ pub struct Adu {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trigger {
-    /// This many bytes of the other side have arrived since the connection began. With 0: the connection is
+    /// This many bytes of the other side have arrived since the connection started. With 0: the connection is
     /// established.
     Peer(u64),
     /// All data that the side wrote before is acknowledged.
@@ -107,7 +107,7 @@ pub struct Epoch {
     /// Number of the page that it belongs to, for web traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
-    /// True if the capture has all of it: false if it began before the capture or was cut off by its end.
+    /// True if the capture has all of it: false if it started before the capture or was cut off by its end.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub whole: bool,
 }
@@ -164,7 +164,7 @@ impl Workload {
     /// The longest time in a workload, ns: 200 days. The clock of a run ends at 213 days.
     pub const LONGEST: u64 = 200 * 86_400_000_000_000;
     /// Largest number of bytes that one side of a connection writes: 1 PiB.
-    pub const MOST_BYTES: u64 = 1 << 50;
+    pub const MAX_BYTES: u64 = 1 << 50;
 
     /// The median round-trip time of the connections, ns; `None` if none was measured.
     pub fn rtt(&self) -> Option<u64> {

@@ -5,10 +5,10 @@
 //! and others before them take a quiet second as a click. A response that is still on its way does not hold
 //! a page open, because a browser that waits for it would not ask for more. Uploads do not belong to pages.
 //!
-//! A page has up to two rounds of requests: the document, and what it names. Requests of a third round, more
-//! than a second after the second one, may be those of another page: several tabs, or a click before the
-//! page was complete. Such a page counts as unsure, and is not reported. If more than one page in five is
-//! unsure, none is reported.
+//! A page consists of up to two rounds of requests: the document, and what it names. Requests of a third
+//! round, more than a second after the second one, may belong to another page: several tabs, or a click
+//! before the page was complete. Such a page counts as unsure, and is not reported. If more than one page in
+//! five is unsure, none is reported.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ impl Page {
         page
     }
 
-    /// True if the page is still open when a request begins.
+    /// True if the page is still open when a request starts.
     fn is_open(&mut self, now: u64) -> bool {
         let ended = self.on_their_way.iter().copied().filter(|end| *end <= now).max();
         self.on_their_way.retain(|end| *end > now);

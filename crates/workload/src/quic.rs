@@ -3,11 +3,11 @@
 //!
 //! Everything but the first byte of a packet is encrypted. So this is a guess:
 //!
-//! - A connection begins with a packet of the client that has a long header (RFC 9000, section 17.2).
+//! - A connection starts with a packet of the client with a long header (RFC 9000, section 17.2).
 //! - A datagram of at most [`ACK`] bytes only acknowledges. A larger one with a short header has data: its
 //!   length without [`OVERHEAD`]. What was retransmitted counts as data, because it looks like new data.
 //! - A server answers: its packets before the first data of the client have connection IDs and settings.
-//! - A sender that was silent for longer than the path explains begins a new data unit: a response if the
+//! - A sender that was silent for longer than the path explains starts a new data unit: a response if the
 //!   other side has sent data since, and otherwise data after a pause. After a packet that was not full, a
 //!   fourth of a round trip is long enough; after a full one a whole round trip, for which a small window may
 //!   stop it.
@@ -21,7 +21,7 @@ const ACK: u32 = 64;
 const LAST_MESSAGE: u32 = 256;
 /// Bytes of a packet with data that are not data: header 11, authentication 16, the frame 6.
 const OVERHEAD: u32 = 33;
-/// Smallest excess of a pause over the path delay that begins a new data unit, ns: as for TCP.
+/// Smallest excess of a pause over the path delay that starts a new data unit, ns: as for TCP.
 const QUIET: u64 = 5_000_000;
 /// Smallest pause within the data of one side that ends an exchange, ns: as for TCP.
 const APART: u64 = 1_000_000_000;

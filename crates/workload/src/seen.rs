@@ -21,13 +21,13 @@ pub struct Seen {
     pub crowded: u64,
     /// TCP connections that are used.
     pub connections: u64,
-    /// Of these: open before the capture began.
+    /// Of these: open before the capture started.
     pub open_before: u64,
     /// Of these: cut off by the end of the capture.
     pub cut_off: u64,
     /// Connections that were refused or not answered; left out.
     pub unanswered: u64,
-    /// Connections open before the capture began of which it shows no data, only acknowledgements or their
+    /// Connections open before the capture started of which it shows no data, only acknowledgements or their
     /// end; left out.
     pub strays: u64,
     /// Used connections without data.

@@ -4,12 +4,11 @@
 //! - A block bootstrap (H. R. Künsch, "The jackknife and the bootstrap for general stationary observations",
 //!   Annals of Statistics 17(3), 1989): stretches are drawn with replacement, and each draw is as long as the
 //!   whole. What belongs together within a stretch stays together, so a draw has the bursts of the capture.
-//! - A connection belongs to the stretch in which it begins, and continues beyond its end. Trains are cut
-//!   at the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only.
-//!   The parts that are drawn are one train again, so that quantiles over a call are those of the whole
-//!   call.
-//! - A page whose connections begin in several stretches is not a page any more: its parts would be repeated
-//!   separately.
+//! - A connection belongs to the stretch in which it starts, and continues beyond its end. Trains are cut at
+//!   the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only. The
+//!   parts that are drawn are one train again, so that quantiles cover the whole call.
+//! - A page whose connections start in several stretches is not a page any more: its parts would be
+//!   repeated separately.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ use crate::model::{Connection, Train, Workload};
 
 impl Workload {
     /// These stretches of `length` ns, one after the other: the first number is the stretch that comes first.
-    /// Stretch 0 begins with the workload.
+    /// Stretch 0 starts with the workload.
     ///
     /// # Panics
     /// If `length` is 0.
@@ -43,7 +42,7 @@ impl Workload {
         Workload { span, connections, trains }
     }
 
-    /// The number of pages, and the stretch of each page that begins and ends in one.
+    /// The number of pages, and the stretch of each page that starts and ends in one.
     fn pages_of_one_stretch(&self, length: u64) -> (u32, BTreeMap<u32, bool>) {
         let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
         let mut one: BTreeMap<u32, bool> = BTreeMap::new();
@@ -69,7 +68,7 @@ fn places(order: &[usize]) -> BTreeMap<usize, Vec<usize>> {
     places
 }
 
-/// A connection at another place. A page that is repeated has a number of its own each time.
+/// A connection at another place. A page that is repeated gets a new number each time.
 fn moved(
     connection: &Connection,
     place: usize,
@@ -107,8 +106,7 @@ fn cut(train: &Train, length: u64) -> Vec<(usize, Train)> {
     parts
 }
 
-/// One train of the parts that have a place: a call stays one call, however it is cut. `None` if no part has
-/// one.
+/// One train of the parts with a place: a call stays one call, however it is cut. `None` if no part has one.
 fn joined(parts: Vec<(usize, Train)>, places: &BTreeMap<usize, Vec<usize>>, length: u64) -> Option<Train> {
     let mut placed: Vec<(u64, &Train)> = Vec::new();
     for (number, part) in &parts {

@@ -16,11 +16,11 @@ pub(crate) const SYN: u8 = 2;
 const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
-/// Smallest excess of a pause over the path delay that begins a new ADU after a segment that was not full,
-/// ns.
+/// Smallest excess of a pause over the path delay that starts a new ADU after a segment that was not
+/// full, ns.
 const QUIET: u64 = 5_000_000;
 
-/// Smallest pause that begins a new ADU after a full segment, ns: the network may cause shorter ones. Tmix
+/// Smallest pause that starts a new ADU after a full segment, ns: the network may cause shorter ones. Tmix
 /// uses the same value.
 const STALL: u64 = 500_000_000;
 
@@ -108,7 +108,7 @@ struct Passed {
 }
 
 impl Tracker {
-    /// A connection that begins with a packet at `now`.
+    /// A connection that starts with a packet at `now`.
     pub fn new(now: u64) -> Tracker {
         Tracker {
             start: now,
@@ -250,7 +250,7 @@ impl Tracker {
         }
     }
 
-    /// The trigger and the think time of a new ADU that data passing at `now` begin; `None` if they continue
+    /// The trigger and the think time of a new ADU that data passing at `now` start; `None` if they continue
     /// the current one.
     ///
     /// A sender with unacknowledged data continues its ADU. One that has no data in flight and ended with

@@ -15,7 +15,7 @@ fn time() -> impl Strategy<Value = u64> {
 fn adu() -> impl Strategy<Value = Adu> {
     let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
     let trigger = prop_oneof![Just(Trigger::Own), any::<u64>().prop_map(Trigger::Peer)];
-    let bytes = 1..Workload::MOST_BYTES / 16;
+    let bytes = 1..Workload::MAX_BYTES / 16;
     let parts = (side, bytes, trigger, time());
     parts.prop_map(|(side, bytes, trigger, think_time)| Adu { side, bytes, trigger, think_time })
 }

@@ -60,7 +60,7 @@ fn a_datagram_takes_a_few_bytes() {
     assert!(reading < 8.0 && finishing < 1.0 && writing < 1.0 && again < 11.0);
 }
 
-/// A file that has no name, so that it is deleted when it is closed.
+/// A file without name, so that it is deleted when it is closed.
 fn tempfile() -> std::io::Result<std::fs::File> {
     let path = std::env::temp_dir().join(format!("giveway-workload-{}", std::process::id()));
     let file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path)?;

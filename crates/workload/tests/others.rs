@@ -71,7 +71,7 @@ fn services_by_their_ports() {
     );
 }
 
-/// Only the first fragment has ports. The others are a train of their own, so that their bytes count.
+/// Only the first fragment has ports. The others form a separate train, so that their bytes count.
 #[test]
 fn fragments() {
     let found = Trace::new()

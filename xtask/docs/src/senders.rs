@@ -1,4 +1,4 @@
-//! The page about the senders of the simulator and those of Linux, from `docs/senders.csv`.
+//! The page about the senders of the simulator and of Linux, from `docs/senders.csv`.
 
 #[path = "../../src/senders/table.rs"]
 mod table;

@@ -126,7 +126,7 @@ fn one(
     }
 }
 
-/// The scheme of a link; that of `//HOST` is `https`.
+/// The scheme of a link; for `//HOST` it is `https`.
 fn scheme(link: &str) -> Option<&str> {
     if link.starts_with("//") {
         return Some("https");

@@ -67,7 +67,7 @@ fn heading(level: HeadingLevel, anchor: String) -> Event<'static> {
     Event::Start(Tag::Heading { level, id: Some(anchor.into()), classes: Vec::new(), attrs: Vec::new() })
 }
 
-/// The text of the heading with which these events begin.
+/// The text of the heading with which these events start.
 fn title(events: &[Event<'_>]) -> String {
     let inside = events.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
     let texts = inside.filter_map(|event| match event {

@@ -20,8 +20,8 @@ pub struct Row {
     pub undecided: u32,
     /// The verdicts that are the opposite with the timing of real machines.
     pub opposite: u32,
-    /// The median ratio of the values to those of the baseline; above 1 the discipline has the better ones.
-    /// `None` if no metric has positive values.
+    /// The median ratio of the values to the baseline's; above 1 the discipline has the better ones. `None`
+    /// if no metric has positive values.
     #[serde(serialize_with = "some_digits::<3, _>")]
     pub ratio: Option<f64>,
 }

@@ -13,7 +13,7 @@ use crate::repository::{Done, Repository};
 const TIMEOUT: &str = "-timeout=10";
 /// Memory limit of an input, in MiB.
 const MEMORY: &str = "-rss_limit_mb=2048";
-/// Length limit of an input, in bytes. Longer inputs are slow and find nothing new.
+/// Length limit of an input, in bytes. Longer inputs are slow and find no new errors.
 const LONGEST: &str = "-max_len=16384";
 
 /// Coverage of a corpus.
@@ -123,8 +123,8 @@ impl Fuzzer {
         Ok((inputs, begun.elapsed().as_secs_f64()))
     }
 
-    /// Removes inputs from the corpus that reach no code of their own. Returns the number of remaining
-    /// inputs.
+    /// Removes inputs from the corpus that reach no code that others do not reach. Returns the number of
+    /// remaining inputs.
     pub fn minimise(&self) -> Result<usize, String> {
         let smaller = self.corpus.with_extension("smaller");
         let explain = |error: std::io::Error| format!("{}: {error}", smaller.display());

@@ -1,8 +1,8 @@
 //! The files that the result of a check depends on, and their digest.
 //!
 //! A check names crates and files. A crate counts with all crates of the workspace that it depends on,
-//! without their tests and benchmarks, and with the versions of all other libraries. So nobody has to keep a
-//! list of sources: the manifests have it. Git has the digest of each file, and leaves out what it ignores.
+//! without their tests and benchmarks, and with the versions of all other libraries. So no list of sources
+//! needs maintenance: the manifests have it. Git has the digest of each file, and leaves out what it ignores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -117,7 +117,7 @@ impl Tree {
     }
 }
 
-/// The packages of the workspace and their dependencies, without those of tests.
+/// The packages of the workspace and their dependencies, without dependencies of tests.
 fn packages(repository: &Repository) -> Result<BTreeMap<String, Package>, String> {
     let metadata = repository.metadata()?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

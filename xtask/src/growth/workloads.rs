@@ -48,7 +48,7 @@ pub const CURVES: &[Curve] = &[
     },
 ];
 
-/// Endless transfers over one link, which all begin in the first 1 / 1.2 of the run.
+/// Endless transfers over one link, which all start in the first 1 / 1.2 of the run.
 fn flows(size: u32, amount: f64) -> String {
     format!(
         "duration = \"{} us\"\ndisciplines = [\"fifo limit 1000p\"]\n\n{}\n{}flows = {size}\nspread = \"{} us\"\n",

@@ -38,8 +38,8 @@ pub fn compare(repository: &Repository, folder: &Path, kernel: &Kernel, flags: &
     judgement
 }
 
-/// Runs `giveway testbed` with these arguments in the machine, and prints its results as JSON. Scenarios are
-/// those of `scenarios/testbed`, by this path.
+/// Runs `giveway testbed` with these arguments in the machine, and prints its results as JSON. Scenarios come
+/// from `scenarios/testbed`, by this path.
 ///
 /// # Errors
 /// A failed run.

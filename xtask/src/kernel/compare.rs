@@ -1,5 +1,5 @@
-//! Compares qdiscs of Linux with those of Giveway in the same machine: the cost of a packet, and the shares
-//! of flows. Writes tables.
+//! Compares qdiscs of Linux and of Giveway in the same machine: the cost of a packet, and the shares of
+//! flows. Writes tables.
 
 use std::path::Path;
 

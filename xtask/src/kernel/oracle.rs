@@ -67,7 +67,7 @@ pub fn programs(repository: &Repository, folder: &Path, kernel: &Kernel) -> Done
     Ok(())
 }
 
-/// The script of the machine: runs the qdiscs on two interfaces in parallel. The journals begin at the slot
+/// The script of the machine: runs the qdiscs on two interfaces in parallel. The journals start at the slot
 /// `first` of the disk.
 pub fn plan(first: usize, packets: u32) -> String {
     let mut plan = include_str!("../../../kernel/test/oracle.sh").to_owned();

@@ -15,14 +15,14 @@
 //!   the warm-up, at the router. The largest goodput is 0.9564 of the rate: 1448 of 1514 bytes.
 //! - `queueing_mean_ms`, `queueing_p95_ms`: from the arrival at the router until the packet leaves its queue,
 //!   of the packets that were not dropped.
-//! - `info_...`: TCP_INFO at the end of the run, tcp(7). The retransmissions are those of the whole run.
+//! - `info_...`: TCP_INFO at the end of the run, tcp(7). The retransmissions cover the whole run.
 //!
 //! # The columns of the traces
 //! - `time_us` and `server_us`: the times at the interfaces of the client and of the server, from the first
 //!   packet on. A packet that is lost has no time at the server.
 //! - `direction`: `data` from the client, `ack` from the server. `seq`, `ack` and `sack` are relative to the
-//!   initial sequence numbers: the first byte of data has the number 1. `flags` has a letter for each flag:
-//!   SYN, FIN, RST, PSH, ACK, URG, ECE and CWR (W).
+//!   initial sequence numbers: the first byte of data has the number 1. `flags` contains a letter for each
+//!   flag: SYN, FIN, RST, PSH, ACK, URG, ECE and CWR (W).
 
 mod image;
 mod plan;
@@ -42,7 +42,7 @@ const TABLE: &str = "docs/senders-linux.csv";
 const TRACES: &str = "crates/sim/tests/data/linux";
 /// Time limit of a machine, in seconds.
 const SECONDS: &str = "5400";
-/// Options of qemu beside those of the counted clock: the same random numbers and the same date each time.
+/// Options of qemu in addition to the counted clock: the same random numbers and the same date each time.
 const REPEATABLE: [&str; 4] = ["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"];
 /// Names of the columns of the table.
 const HEADER: &str = "cell,controls,rate_mbit_s,rtt_ms,queue,queue_packets,threshold_us,seconds,warmup_s,ecn,\
@@ -54,7 +54,7 @@ const HEADER: &str = "cell,controls,rate_mbit_s,rtt_ms,queue,queue_packets,thres
 const TRACE_HEADER: &str = "time_us,server_us,direction,seq,len,ack,sack,flags";
 
 /// Runs all measurements and writes the files. `flags` may have `--quick`, which measures five short cells
-/// and writes nothing, or `--traces`, which records the packet traces only.
+/// and does not write, or `--traces`, which records the packet traces only.
 pub fn record(repository: &Repository, folder: &Path, kernel: &Kernel, flags: &[&str]) -> Done {
     let chosen = |batch: &&Batch| match flags {
         ["--quick"] => batch.name == "quick",

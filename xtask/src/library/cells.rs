@@ -4,7 +4,7 @@
 pub const FOLDER: &str = "examples/library";
 /// Measured runs of each discipline. The first one with `fifo` is captured.
 pub const RUNS: u32 = 3;
-/// Time by which the upload begins later from run to run, in milliseconds: no multiple of the call's 20 ms.
+/// Time by which the upload starts later from run to run, in milliseconds: no multiple of the call's 20 ms.
 const LATER_MS: u32 = 7;
 
 /// A quantity that is measured and predicted.
@@ -38,7 +38,7 @@ pub const QUANTILES: [(&str, &str); 3] = [("p50_s", "median"), ("p95_s", "p95"),
 /// Bounds on the error of the first two quantiles, in percent.
 pub const BOUNDS: [f64; 2] = [10.0, 20.0];
 
-/// The load beside the call.
+/// The load next to the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     /// A long upload and short ones over TCP with this congestion control.
@@ -54,7 +54,7 @@ enum Load {
 pub struct Cell {
     /// Rate of the bottleneck, in Mbit/s.
     rate: u32,
-    /// Load beside the call.
+    /// Load next to the call.
     load: Load,
     /// Duration of the run, in seconds.
     seconds: u32,
@@ -74,7 +74,7 @@ pub const CELLS: [Cell; 10] = [
     Cell { rate: 10, load: Load::Quic, seconds: 12 },
 ];
 
-/// Disciplines: the name of the kernel's, and that of the simulator with its parameters.
+/// Disciplines: the kernel's name, and the simulator's name with its parameters.
 pub const QDISCS: [(&str, &str); 3] =
     [("fifo", "fifo limit"), ("fq_codel", "fq_codel"), ("cake", "cake unlimited besteffort")];
 
@@ -140,7 +140,7 @@ impl Cell {
     }
 
     /// Changes of the scenario for a run. The upload takes a quarter of it, if it has the link alone. It
-    /// begins a few milliseconds later in each run, so that runs differ as they do by chance.
+    /// starts a few milliseconds later in each run, so that runs differ as they do by chance.
     pub fn settings(&self, run: u32) -> Vec<String> {
         let Cell { rate, load, seconds } = self;
         let stop = seconds - 1;
@@ -168,11 +168,11 @@ impl Cell {
 /// The cells with these names; all without a name.
 ///
 /// # Errors
-/// The names that exist, if one does not.
+/// If a cell is unknown; the message lists the cells.
 pub fn chosen(names: &[&str]) -> Result<Vec<Cell>, String> {
     let all: Vec<String> = CELLS.iter().map(Cell::name).collect();
     if let Some(wrong) = names.iter().find(|name| !all.iter().any(|other| other == *name)) {
-        return Err(format!("there is no cell {wrong}: write some of {}", all.join(" ")));
+        return Err(format!("unknown cell {wrong}; cells: {}", all.join(" ")));
     }
     Ok(CELLS.into_iter().filter(|cell| names.is_empty() || names.contains(&&*cell.name())).collect())
 }

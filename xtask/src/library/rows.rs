@@ -1,4 +1,4 @@
-//! The predictions of a cell beside its measurements.
+//! The predictions of a cell next to its measurements.
 
 use std::fs;
 

@@ -49,7 +49,7 @@ fn written(list: &List, chapters: &[(String, String)]) -> String {
             .collect();
         let used = match users.as_slice() {
             [] => String::new(),
-            users => format!(" It belongs to {}.", users.join(" and ")),
+            users => format!(" From {}.", users.join(" and ")),
         };
         let commands = commands.join("\n");
         let _ = write!(page, "\n## {title}\n\n```sh\n{commands}\n```\n\n{from}.{used}\n\n![{alt}]({file})\n");
@@ -73,7 +73,7 @@ mod tests {
         let list: List = toml::from_str(list).unwrap();
         let chapters = [("x.md".to_owned(), "# The X\n\n![b](images/a.svg)\n".to_owned())];
         let page = written(&list, &chapters);
-        let expected = "## A\n\n```sh\ngiveway run s\n```\n\n*F* in `r.html`. It belongs to [The X](x.md).\n\n\
+        let expected = "## A\n\n```sh\ngiveway run s\n```\n\n*F* in `r.html`. From [The X](x.md).\n\n\
                         ![Lines](images/a.svg)\n";
         assert!(page.ends_with(expected), "{page}");
         assert!(written(&list, &[]).ends_with("*F* in `r.html`.\n\n![Lines](images/a.svg)\n"));

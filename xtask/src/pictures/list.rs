@@ -25,9 +25,9 @@ pub struct Picture {
     pub title: String,
     /// The text for those who do not see it.
     pub alt: String,
-    /// Commands, in a folder that has the scenarios, the examples and the papers.
+    /// Commands, in a folder with the scenarios, the examples and the papers.
     pub commands: Vec<String>,
-    /// The report that has the figure.
+    /// The report with the figure.
     pub report: String,
     /// The beginning of the title of a figure, which is drawn as SVG.
     pub figure: Option<String>,
@@ -57,7 +57,7 @@ impl List {
         for (at, picture) in list.pictures.iter().enumerate() {
             let wrong = |why: &str| Err(format!("{FILE}: {} {why}", picture.name));
             if list.pictures[..at].iter().any(|earlier| earlier.name == picture.name) {
-                return wrong("is there twice");
+                return wrong("is listed twice");
             }
             if picture.figure.is_some() == picture.page.is_some() {
                 return wrong("needs either `figure` or `page`");

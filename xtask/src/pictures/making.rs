@@ -1,4 +1,4 @@
-//! Makes one picture: runs its commands in a folder of their own, and takes the figure from the report.
+//! Makes one picture: runs its commands in a separate folder, and takes the figure from the report.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ const TAKE: &str = include_str!("take.js");
 /// A larger drawing does not belong into the book.
 const LARGEST: usize = 190_000;
 
-/// The figure whose title begins with these words.
+/// The figure whose title starts with these words.
 ///
 /// # Errors
 /// If there is no such figure, it is too large, or the browser fails.
@@ -36,7 +36,7 @@ fn scripted(page: &str, figure: &str) -> String {
     page.replacen("</body>", &format!("<script>const wanted = {wanted};\n{TAKE}</script>\n</body>"), 1)
 }
 
-/// The text that the script has written.
+/// The text that the script wrote.
 fn text(page: &str) -> Result<String, String> {
     let written = page.split_once("<pre id=\"taken\">").and_then(|(_, rest)| rest.split_once("</pre>"));
     let text = written.map(|(text, _)| html::plain(text)).ok_or("the charts were not drawn")?;

@@ -16,7 +16,7 @@ pub fn pack(release: &Release) -> Done {
 /// The folder of the built site, which the Debian package has as well.
 ///
 /// # Errors
-/// If this release has no book: the folder may be that of another one.
+/// If this release has no book: the folder may belong to another one.
 pub fn folder(release: &Release) -> Result<PathBuf, String> {
     let name = name(release);
     match release.out.join(format!("{name}.tar.gz")).exists() {

@@ -8,7 +8,7 @@ use crate::debian;
 use crate::repository::{Done, Repository};
 use crate::tools;
 
-/// Replaces the date and the time of the build, which are in messages of C libraries. GCC takes those of
+/// Replaces the date and the time of the build, which are in messages of C libraries. GCC takes them from
 /// `SOURCE_DATE_EPOCH`, and clang does only from version 16 on.
 const NO_TIME: &str = "-Wno-builtin-macro-redefined -D__DATE__=\"-\" -D__TIME__=\"-\"";
 

@@ -11,7 +11,7 @@ use crate::repository::Repository;
 const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
 const SEPARATOR: &str = "\u{1f}";
 
-/// Variables for cargo, maturin and the programs that pack files. `tools` is the target folder that has the
+/// Variables for cargo, maturin and the programs that pack files. `tools` is the target folder with the
 /// headers for other processors.
 ///
 /// # Errors

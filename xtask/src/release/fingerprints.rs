@@ -5,7 +5,7 @@ use crate::repository::Done;
 use crate::scenarios;
 
 /// Runs the short form of every scenario with the programs for other processors, under an emulator. The
-/// fingerprints must be those of `xtask/golden.toml`, which this machine's processor has.
+/// fingerprints must match `xtask/golden.toml`, which this machine's processor has.
 pub fn compare(release: &Release) -> Done {
     for platform in release.platforms.iter().filter(|platform| platform.cross.is_some()) {
         println!("{}", platform.target);

@@ -55,12 +55,12 @@ impl Release<'_> {
         format!("giveway-{}-{}", self.version, platform.target)
     }
 
-    /// Folder of the program that is built for a platform. Its folder `package` has the generated files.
+    /// Folder of the program that is built for a platform. Its folder `package` contains the generated files.
     pub fn built(&self, platform: &Platform) -> PathBuf {
         self.target.join(platform.target).join(platform::PROFILE)
     }
 
-    /// Does something for each platform.
+    /// Calls a function for each platform.
     ///
     /// # Errors
     /// The first error.

@@ -87,7 +87,7 @@ fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
     Ok(linked)
 }
 
-/// The files of a package with licences and notices, also those of C libraries in its folders, sorted.
+/// The files of a package with licences and notices, also of C libraries in its folders, sorted.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
     Ok(files_below(folder)?.into_iter().filter(|path| is_notice(&name(path))).collect())

@@ -14,7 +14,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Parses the options. `parts` has the names of everything that may be left out.
+    /// Parses the options. `parts` contains the names of everything that may be left out.
     ///
     /// # Errors
     /// If an option or a kind is unknown, or has no value.

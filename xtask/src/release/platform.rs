@@ -6,7 +6,7 @@ pub const PACKAGE: &str = "giveway-cli";
 /// The build profile.
 pub const PROFILE: &str = "dist";
 
-/// The linker: that of Rust, for every platform. So the bytes do not depend on the linker of the system.
+/// The linker: Rust's own, for every platform. So the bytes do not depend on the linker of the system.
 pub const LINKER: &str = "rust-lld";
 /// Options of the linker. It stores relocations as bits, which saves a megabyte; the C library of a system
 /// may be too old for that, and the program has its own. Functions with the same code become one.
@@ -23,7 +23,7 @@ pub struct Platform {
     pub cross: Option<Cross>,
 }
 
-/// The means to compile for another processor than that of this machine.
+/// The means to compile for another processor than this machine's.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cross {
     /// Name of the processor in Debian.

@@ -17,7 +17,7 @@ const LARGEST: u64 = 25_000_000;
 const SHELLS: [(&str, &str); 3] = [("bash", "giveway.bash"), ("zsh", "_giveway"), ("fish", "giveway.fish")];
 
 /// Builds the program for each platform, and writes its manual pages and completions to the folder `package`
-/// beside it.
+/// next to it.
 pub fn build(release: &Release) -> Done {
     release.each(|platform| build_one(release, platform))
 }

@@ -19,7 +19,7 @@ pub struct Tools {
     pub deb: String,
     /// Builds the book.
     pub mdbook: String,
-    /// The target folder that has the headers for other processors.
+    /// The target folder with the headers for other processors.
     pub headers: PathBuf,
 }
 

@@ -13,7 +13,7 @@ pub(super) fn golden(repository: &Repository) -> Result<BTreeMap<String, String>
     toml::from_str(&text).map_err(|error| format!("{GOLDEN}: {error}"))
 }
 
-/// Compares the fingerprints of all scenarios with those of the file.
+/// Compares the fingerprints of all scenarios with the file.
 pub(super) fn compare(repository: &Repository, ran: &BTreeMap<String, String>) -> Done {
     let golden = golden(repository)?;
     let mut wrong = Vec::new();

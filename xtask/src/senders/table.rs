@@ -1,5 +1,5 @@
 //! The table `docs/senders.csv`: a row for each connection of each cell of `docs/senders-linux.csv`, with the
-//! measurement of Linux and that of the simulator.
+//! measurements of Linux and of the simulator.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! The times of steps: those of each run in `target/xtask/gate.csv`, and those of labelled runs in
-//! `docs/gate.csv`, where a reviewer sees what grew.
+//! The times of steps: of each run in `target/xtask/gate.csv`, and of labelled runs in `docs/gate.csv`, where
+//! a reviewer sees what grew.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -29,7 +29,7 @@ struct Row {
 pub struct Times(BTreeMap<String, f64>);
 
 impl Times {
-    /// The last time of each step on this machine, otherwise that of the last labelled run.
+    /// The last time of each step on this machine, otherwise of the last labelled run.
     pub fn before(repository: &Repository) -> Times {
         let mut rows = rows(&repository.root.join(LABELLED));
         if let Ok(own) = own(repository) {

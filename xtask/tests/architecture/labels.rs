@@ -1,8 +1,8 @@
 //! A metric has its label in one place, the table of definitions.
 //!
-//! The test looks for two literals beside each other, of which one is the name of a metric with `_` and the
-//! other one looks like its label: it has a space, or is a statistic as headings have it. It does not see a
-//! label of a metric with a plain name, such as `jain`, or one that is far from the name.
+//! The test looks for two adjacent literals, of which one is the name of a metric with `_` and the other one
+//! looks like its label: it has a space, or is a statistic as headings have it. It does not see a label of a
+//! metric with a plain name, such as `jain`, or one that is far from the name.
 
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ fn sources() -> Vec<PathBuf> {
     folders.flat_map(|folder| rust_files(&folder.join("src"))).chain(python).collect()
 }
 
-/// The names of metrics in a file that have a label beside them.
+/// The names of metrics in a file with a label next to them.
 fn labels(code: &str, names: &[&str]) -> Vec<(String, String)> {
     let is_metric = |text: &str| {
         let name = text.rsplit('.').next().unwrap_or(text);

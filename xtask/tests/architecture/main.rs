@@ -427,7 +427,7 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().expect("a workspace has packages").clone()
 }
 
-/// Names of the external crates that a crate uses, without those of its tests.
+/// Names of the external crates that a crate uses outside its tests.
 fn outside(package: &Value) -> Vec<String> {
     let dependencies = package["dependencies"].as_array().expect("a package lists its dependencies").iter();
     let outside =

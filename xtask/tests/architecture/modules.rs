@@ -8,9 +8,9 @@
 //! Not counted:
 //!
 //! - Tests: everything after `#[cfg(test)]`, and files whose name ends in `tests.rs`.
-//! - `mod` declarations, those of the registries' macros included, and a `pub use` of a name that the file
-//!   itself does not use. A parent that only declares and re-exports its children imports none. But a child
-//!   that uses items of its parent's file, while the parent uses the child's, is a circle of two files.
+//! - `mod` declarations, also from the registries' macros, and a `pub use` of a name that the file itself
+//!   does not use. A parent that only declares and re-exports its children imports none. But a child that
+//!   uses items of its parent's file, while the parent uses the child's, is a circle of two files.
 //! - Links in doc comments, items that macros of other files name, and methods: the test reads text, not
 //!   types.
 

@@ -47,7 +47,7 @@ struct State {
 }
 
 impl Channel {
-    /// A direction that records according to `layout`. If `warms_up`, its measurement interval begins at the
+    /// A direction that records according to `layout`. If `warms_up`, its measurement interval starts at the
     /// first event after `begun` was set.
     pub fn new(name: &'static str, layout: Layout, warms_up: bool) -> Channel {
         let state = State {
@@ -79,7 +79,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct RecordingProbe {
     /// The direction.
     pub channel: Channel,
-    /// True once the measurement interval begins.
+    /// True once the measurement interval starts.
     pub begun: Arc<AtomicBool>,
 }
 

@@ -3,7 +3,7 @@
 use giveway_measure::QueueRow;
 
 /// Largest number of samples of a direction: twenty minutes of five samples per second.
-const MOST_SAMPLES: usize = 6_000;
+const MAX_SAMPLES: usize = 6_000;
 
 /// The samples of a direction.
 ///
@@ -37,7 +37,7 @@ impl Series {
                 self.rows.push(row);
             }
         }
-        while self.samples > MOST_SAMPLES {
+        while self.samples > MAX_SAMPLES {
             self.thin();
         }
     }
@@ -83,7 +83,7 @@ mod tests {
                 [row(*time, Some(Backlog::ZERO), None), row(*time, None, Some(("flow_table", 1.0)))]
             };
             series.add(part.iter().flat_map(sample).collect());
-            assert!(series.samples <= MOST_SAMPLES);
+            assert!(series.samples <= MAX_SAMPLES);
         }
         let [first, .., last] = &series.rows[..] else { panic!("there are many samples") };
         assert_eq!((first.time, series.samples), (Time::ZERO, 54_000_usize.div_ceil(16)));

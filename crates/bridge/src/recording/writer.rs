@@ -61,7 +61,7 @@ pub struct Writer {
     dir: Dir,
     /// Interval between writes.
     every: Duration,
-    /// True once the measurement interval begins. Nothing is written before.
+    /// True once the measurement interval starts. Nothing is written before.
     begun: Arc<AtomicBool>,
     /// True once the thread must end.
     stop: Arc<AtomicBool>,

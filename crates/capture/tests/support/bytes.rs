@@ -5,7 +5,7 @@ use std::io::Cursor;
 use giveway_capture::{CaptureError, Packet, Reader};
 
 /// Packets after which reading ends: a small compressed file can have very many.
-const MOST: usize = 1 << 17;
+const MAX: usize = 1 << 17;
 
 /// Reads any bytes as a capture, to their end or to an error. Checks that the position of the error is within
 /// the bytes, and that all counts are possible. Returns the packets and the error.
@@ -27,13 +27,13 @@ pub fn capture(bytes: &[u8]) -> (Vec<Packet>, Option<CaptureError>) {
     match Reader::new(Cursor::new(bytes.to_vec())) {
         Err(wrong) => error = Some(wrong),
         Ok(mut reader) => {
-            for packet in (&mut reader).take(MOST) {
+            for packet in (&mut reader).take(MAX) {
                 match packet {
                     Ok(packet) => packets.push(packet),
                     Err(wrong) => error = Some(wrong),
                 }
             }
-            assert!(packets.len() == MOST || reader.next().is_none(), "there are no packets after the end");
+            assert!(packets.len() == MAX || reader.next().is_none(), "there are no packets after the end");
             assert_eq!(reader.packets(), packets.len() as u64);
         }
     }

@@ -9,7 +9,7 @@ use giveway_workload::Direction;
 
 use crate::terminal;
 
-/// Prints a table for each direction. Its first row has the completion times in the capture itself.
+/// Prints a table for each direction. Its first row contains the completion times in the capture itself.
 pub fn tables(
     results: &Results,
     link: &Link,
@@ -48,8 +48,8 @@ pub fn tables(
     Ok(())
 }
 
-/// Turns the utilization of the measurement interval into that of the capture's span, which may be shorter on
-/// a slow link: the time that the link sends, at most all of it.
+/// Converts the utilization of the measurement interval into the utilization of the capture's span, which may
+/// be shorter on a slow link: the time that the link sends, at most all of it.
 fn used_of_the_capture(row: &mut Row, stretch: f64) {
     for (_, value) in row.metrics.iter_mut().filter(|(name, _)| name == "utilization") {
         let of_span = value.per_seed.iter().map(|used| used.map(|used| (used * stretch).min(1.0)));

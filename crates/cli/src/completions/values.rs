@@ -78,7 +78,7 @@ pub fn interfaces() -> Vec<CompletionCandidate> {
     names.map(|name| candidate(&name, "")).collect()
 }
 
-/// The keys of scenarios that begin with `current`, each with its equals sign. A number or a name that stands
+/// The keys of scenarios that start with `current`, each with its equals sign. A number or a name that stands
 /// for an entry of an array, as in `traffic.upload.flows`, is kept as it was typed.
 pub fn keys(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };

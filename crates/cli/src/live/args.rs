@@ -51,7 +51,7 @@ pub struct Args {
     /// fq_codel]
     #[arg(long, value_name = "SPEC")]
     pub(super) qdisc: Option<String>,
-    /// Discipline from --out to --in [default: that of --qdisc]
+    /// Discipline from --out to --in [default: same as --qdisc]
     #[arg(long, alias = "qdisc-back", value_name = "SPEC")]
     pub(super) qdisc_reverse: Option<String>,
     /// Propagation delay from --in to --out, as in 20ms, after the last bit of a frame; a table if it varies,
@@ -179,7 +179,7 @@ pub struct Args {
     /// Serve OpenMetrics over HTTP at this address, as in 127.0.0.1:9100, for Prometheus and similar programs
     #[arg(long, help_heading = OBSERVATION, value_name = "ADDR:PORT")]
     pub(super) metrics: Option<SocketAddr>,
-    /// Write sent and dropped frames to a pcapng file. A dropped frame has a comment with the reason
+    /// Write sent and dropped frames to a pcapng file. A dropped frame carries a comment with the reason
     #[arg(long, help_heading = OBSERVATION, value_name = "FILE")]
     pub(super) pcap: Option<PathBuf>,
     /// Largest size of the file of --pcap
@@ -197,7 +197,7 @@ pub struct Args {
     /// Largest length of a packet that counts as small in the tables of --record
     #[arg(long, help_heading = OBSERVATION, value_name = "BYTES", default_value_t = 256, value_parser = value_parser!(u32).range(1..=65_535))]
     pub(super) small_packet: u32,
-    /// Begin rates and delays that vary at this time of the monotonic clock, in nanoseconds
+    /// Start rates and delays that vary at this time of the monotonic clock, in nanoseconds
     #[arg(long, help_heading = HARNESS, hide = true, value_name = "NS")]
     pub(super) starts_at: Option<u64>,
     /// Build disciplines for the mean rate over this time

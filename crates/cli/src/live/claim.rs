@@ -1,4 +1,4 @@
-//! A file that has a temporary name until its owner claims the final one, which another process may have.
+//! A file with a temporary name until its owner claims the final one, which another process may have.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -83,7 +83,7 @@ pub struct Claim {
 /// Owner of the final name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// This process, or nobody: the file was removed.
+    /// This process, or none: the file was removed.
     This,
     /// This process has not claimed the name.
     Unclaimed,

@@ -72,7 +72,7 @@ pub enum BridgeError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The file of a flag contains something else, and may not be replaced.
+    /// The file of a flag contains other data, and may not be replaced.
     #[error("{flag}")]
     Occupied {
         /// The flag.
@@ -80,7 +80,7 @@ pub enum BridgeError {
         /// The message with the contents of the file.
         source: Box<RunnerError>,
     },
-    /// A recording, a capture or another output cannot be begun or completed.
+    /// A recording, a capture or another output cannot be started or completed.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// The handlers of signals cannot be installed.

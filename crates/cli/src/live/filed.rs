@@ -15,7 +15,7 @@ use super::args::Args;
 /// Flags that concern one start of the program, and not the bridge.
 const OF_A_START: [&str; 3] = ["settings", "take-over", "background"];
 
-/// The arguments of the program, with the flags of the settings file before those of the command line.
+/// The arguments of the program, with the flags of the settings file before the flags of the command line.
 ///
 /// # Errors
 /// If the file cannot be read, or has an unknown name or an invalid value.

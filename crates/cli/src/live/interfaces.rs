@@ -46,7 +46,8 @@ impl<'a> Interfaces<'a> {
         all.into_iter().filter(|name| !is_tun(name)).collect()
     }
 
-    /// Names of the two sides in messages: the first is that of `--in`, or the network stack of a router.
+    /// Names of the two sides in messages: the first is the interface of `--in`, or the network stack of
+    /// a router.
     pub fn sides(&self) -> [String; 2] {
         match self {
             Interfaces::Two(ends) => ends.map(str::to_owned),

@@ -251,7 +251,7 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
     Ok(Prepared { listener, _cleanup: cleanup, locks, predecessor, socket, changes })
 }
 
-/// The place of the control socket: beside that of the predecessor if it has this name.
+/// The place of the control socket: in the same folder as the predecessor's if it has this name.
 fn plan_socket(args: &Args, predecessor: Option<&Predecessor>) -> Result<Option<Claim>, BridgeError> {
     let Some(path) = &args.control else { return Ok(None) };
     Ok(Some(if predecessor.is_some_and(|predecessor| predecessor.listens_at(path)) {
@@ -261,8 +261,8 @@ fn plan_socket(args: &Args, predecessor: Option<&Predecessor>) -> Result<Option<
     }))
 }
 
-/// The changes of each interface that are undone at the end, with the files that list them: those of this
-/// process, and those of the predecessor if this process takes over.
+/// The changes of each interface that are undone at the end, with the files that list them: of this process,
+/// and of its predecessor if this process takes over.
 fn changes(
     args: &Args,
     real: &[&str],

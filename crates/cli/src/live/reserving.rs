@@ -27,11 +27,11 @@ pub struct Reserving {
     #[arg(long, value_name = "TIME", default_value = "30s", requires = "reserve")]
     reserve_lifetime: Span,
     /// Largest number of reservations in each direction
-    #[arg(long, value_name = "FLOWS", default_value_t = Limits::MOST as u32, requires = "reserve",
+    #[arg(long, value_name = "FLOWS", default_value_t = Limits::MAX as u32, requires = "reserve",
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     reserve_most: u32,
     /// Smallest rate of a reservation
-    #[arg(long, value_name = "RATE", default_value_t = Limits::LEAST, requires = "reserve")]
+    #[arg(long, value_name = "RATE", default_value_t = Limits::MIN, requires = "reserve")]
     reserve_least: Rate,
     /// Share of the reservable rate that one machine may reserve
     #[arg(long, value_name = "SHARE", default_value = "50%", requires = "reserve")]

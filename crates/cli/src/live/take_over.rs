@@ -153,7 +153,7 @@ impl Predecessor {
         self.locks.take().map_or_else(|| lock::take_over(interfaces), Ok)
     }
 
-    /// The locks of a process that takes over, for one that could not take those of the interfaces.
+    /// The locks of a process that takes over, for one that could not take the locks of the interfaces.
     pub fn into_next(self) -> InterfaceLocks {
         self.next
     }

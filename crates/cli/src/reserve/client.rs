@@ -254,7 +254,7 @@ impl<'a> Client<'a> {
     fn other_version(&mut self, router: [u8; 6], version: u8) {
         if !std::mem::replace(&mut self.version_reported, true) {
             show::message(&format!(
-                "{} sends control frames of version {version}, and this program those of version {}: use the same version of \
+                "{} sends control frames of version {version}, and this program frames of version {}: use the same version of \
                  Giveway on both sides",
                 address(router),
                 giveway_reserve::message::VERSION

@@ -284,7 +284,7 @@ pub struct Judged {
     pub packets: usize,
     /// Number of these that did not leave.
     pub lost: usize,
-    /// Delays of the others until the link begins to send them, in seconds, sorted.
+    /// Delays of the others until the link starts to send them, in seconds, sorted.
     pub delays: Vec<f64>,
     /// Largest delay beyond the deadline of a packet, in seconds; negative if all packets met their
     /// deadlines.
@@ -337,7 +337,7 @@ impl Watched {
 
     /// Statistics of the packets that arrived in the interval. If the latency of the router is Θ (`theta`, in
     /// seconds), packet k leaves by F_k + Θ - L/ρ, with F_k = max(a_k, F_(k-1)) + L/ρ. This deadline is for
-    /// its last bit, and the router sends the frame L/r earlier, when the link begins to transmit it.
+    /// its last bit, and the router sends the frame L/r earlier, when the link starts to transmit it.
     pub fn judge(&self, theta: f64, link: Rate, window: &Range<u64>) -> Judged {
         let at_rate = self.stream.rate.time_for(self.stream.counted()).as_s();
         let on_link = link.time_for(self.stream.counted()).as_s();

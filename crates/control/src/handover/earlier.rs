@@ -49,7 +49,7 @@ pub struct Earlier {
     successor: Option<u32>,
 }
 
-/// A hand-over that has begun.
+/// A hand-over that has started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Session {
     /// The connection of the other process. Its end is the end of that process.
@@ -81,7 +81,7 @@ impl Earlier {
     /// Carries out a request.
     ///
     /// # Errors
-    /// If the request does not fit the state. Nothing is changed then.
+    /// If the request does not fit the state. No change is made then.
     pub fn request(
         &mut self,
         client: Client,

@@ -1,10 +1,10 @@
 //! Every interleaving of both sides of a hand-over, with processes that are stopped, continued, killed or
 //! delayed, answers that are lost, a queue that is sent sooner or later, and a third process that starts.
 //!
-//! Both state machines are those of the program. The rest is a model: a connection, which the kernel closes
-//! with its process; the lock of the interface, which the kernel frees with its process; and the drivers of
-//! the machines. Any of their actions may come before or after any other one. Time passes in seconds, at
-//! whose ends the processes that run do what they can.
+//! Both state machines come from the program. The rest is a model: a connection, which the kernel closes with
+//! its process; the lock of the interface, which the kernel frees with its process; and the drivers of the
+//! machines. Any of their actions may come before or after any other one. Time passes in seconds, at whose
+//! ends the processes that run do what they can.
 
 use super::earlier::{Earlier, Moment, SILENT, Share};
 use super::messages::{HandOverAnswer, HandOverRequest};
@@ -13,8 +13,8 @@ use super::successor::{PATIENCE, Received, Step, Successor};
 const SECOND: u64 = 1_000_000_000;
 /// Length of a second in which all processes were late, which a schedule has once at most.
 const LONG: u64 = 31 * SECOND;
-/// Longest time in which no process takes frames, although the one that has the link is not stopped: the
-/// limit of silence, and a second of the model. After a lost answer the successor also waits for it.
+/// Longest time in which no process takes frames, although the one with the link is not stopped: the limit of
+/// silence, and a second of the model. After a lost answer the successor also waits for it.
 const LONGEST_GAP: u64 = SILENT + SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ struct World {
     /// True if the frames before the instant have left.
     drained: bool,
     successor: (Life, Successor),
-    /// The step that the successor has begun, and when.
+    /// The step that the successor has started, and when.
     begun: Option<(Step, u64)>,
     request: Option<HandOverRequest>,
     answer: Option<Result<HandOverAnswer, ()>>,
@@ -193,7 +193,7 @@ impl World {
         self.earlier != before
     }
 
-    /// The successor begins its next step, or ends the one that it has begun.
+    /// The successor starts its next step, or ends the one that it has started.
     fn act(&mut self) -> bool {
         if self.successor.0 != Life::Runs {
             return false;
@@ -299,7 +299,7 @@ impl World {
         *life != Life::Dead && takes || self.forwards || self.third == Third::Forwards
     }
 
-    /// True if the process that has the link runs. After the death of all, a service manager starts one.
+    /// True if the process with the link runs. After the death of all, a service manager starts one.
     fn owner_runs(&self) -> bool {
         let (successor, earlier) = (self.successor.0, self.earlier.0);
         match (earlier, successor) {

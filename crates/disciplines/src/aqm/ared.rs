@@ -13,7 +13,7 @@
 //!   adaptive`.
 //!
 //! # Deviations
-//! - The thresholds and the weight are those of the rate for which it was built. They cannot follow a link
+//! - The thresholds and the weight follow from the rate for which it was built. They cannot follow a link
 //!   that varies.
 //! - `max_p` is clamped to `bottom` and `top`; the published steps could leave the range by one step.
 //! - Steps are taken at arrivals, when an interval has passed since the last one, as in ns-2; the paper has a
@@ -21,7 +21,7 @@
 //! - The default `limit` is four times `max`, the relation that tc-red(8) uses.
 //!
 //! # Cost
-//! - That of `red`.
+//! - The same as `red`.
 //!
 //! # References
 //! - Floyd, Gummadi and Shenker 2001, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's
@@ -91,9 +91,9 @@ impl Default for Config {
 }
 
 /// `min` is at least this many packets, so that slow links are not starved (section 4).
-const LEAST_MIN: f64 = 5.0;
+const MIN_THRESHOLD: f64 = 5.0;
 
-/// Ratio of the largest packet to `avpkt` from which advice is given. The default of `avpkt` is that of the
+/// Ratio of the largest packet to `avpkt` from which advice is given. The default of `avpkt` comes from the
 /// papers, 500 bytes.
 const TOO_LARGE: u64 = 2;
 
@@ -104,7 +104,7 @@ impl Config {
     }
 
     fn curve(&self, context: &LinkContext) -> Curve {
-        let min = (self.packets_per_s(context) * self.target.as_s() / 2.0).max(LEAST_MIN);
+        let min = (self.packets_per_s(context) * self.target.as_s() / 2.0).max(MIN_THRESHOLD);
         Curve { min, max: 3.0 * min, gentle: self.gentle }
     }
 
@@ -190,7 +190,7 @@ impl Discipline for Config {
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
         let curve = self.curve(context);
-        if curve.min <= LEAST_MIN {
+        if curve.min <= MIN_THRESHOLD {
             warnings.push(format!(
                 "target: {} cannot be reached at {}: min has its floor of 5 packets, and the queue settles near {}",
                 self.target,
@@ -214,7 +214,7 @@ impl Discipline for Config {
 
     fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
         // At the floor the thresholds do not depend on `avpkt`, and a separate warning states the delay.
-        let matters = self.curve(context).min > LEAST_MIN;
+        let matters = self.curve(context).min > MIN_THRESHOLD;
         if !matters || largest.0 < self.avpkt.0.saturating_mul(TOO_LARGE) {
             return Vec::new();
         }

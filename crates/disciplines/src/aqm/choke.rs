@@ -15,9 +15,9 @@
 //! - Both thresholds belong to the range above them, as in `red`.
 //! - A matched packet and its loss do not count in RED's spacing of drops; the paper does not specify this. A
 //!   matched packet is dropped even if its sender supports ECN.
-//! - RED's part is that of `red`: a queue of at most one unit causes neither drops nor marks, and the packet
-//!   with which the average comes above `min` only starts the count. The comparison is made with any queue
-//!   that is not empty.
+//! - RED's part is the same as in `red`: a queue of at most one unit causes neither drops nor marks, and the
+//!   packet with which the average comes above `min` only starts the count. The comparison is made with any
+//!   queue that is not empty.
 //! - Candidates are drawn one after the other, each from what is then queued: one that did not match may be
 //!   drawn again. All are drawn even if the first one matches, and all that match are dropped. The paper does
 //!   not specify this.
@@ -27,8 +27,8 @@
 //!   `gentle`, `weight` and `candidates` are not in `tc`.
 //!
 //! # Cost
-//! - That of `red`, and a draw per candidate and arrival while the average is above `min`. Taking a packet
-//!   out of the middle is as cheap as sending one: the queue is a list inside an array without holes.
+//! - The same as `red`, and a draw per candidate and arrival while the average is above `min`. Taking a
+//!   packet out of the middle is as cheap as sending one: the queue is a list inside an array without holes.
 //!
 //! # References
 //! - R. Pan, B. Prabhakar, K. Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating
@@ -113,7 +113,7 @@ impl Config {
 
 /// More draws than this per arrival cost time and change little: the paper has one and, where it adapts, a
 /// few, and 16 leave few packets of a greedy flow.
-const MOST_CANDIDATES: u32 = 16;
+const MAX_CANDIDATES: u32 = 16;
 
 impl Discipline for Config {
     const SUMMARY: &'static str =
@@ -128,9 +128,9 @@ impl Discipline for Config {
         if self.candidates == 0 {
             return Err(Invalid::new("candidates", "must be at least 1; with 0 it is RED: write \"red\""));
         }
-        if self.candidates > MOST_CANDIDATES {
+        if self.candidates > MAX_CANDIDATES {
             let message = format!(
-                "{} is above {MOST_CANDIDATES}: write for example 1, as in the paper",
+                "{} is above {MAX_CANDIDATES}: write for example 1, as in the paper",
                 self.candidates
             );
             return Err(Invalid::new("candidates", message));
@@ -195,7 +195,7 @@ pub struct Choke<P> {
     candidates: u32,
     ecn: bool,
     monitor: Monitor,
-    /// True if the rate for idle times is that of the link.
+    /// True if the rate for idle times is the link's rate.
     follows_link: bool,
     rng: Rng,
     queue: DenseFifo<Packet<P>>,
@@ -258,7 +258,7 @@ impl<P> Qdisc<P> for Choke<P> {
 }
 
 impl<P> Choke<P> {
-    /// Draws the candidates and drops those of this flow. Returns true if there were any.
+    /// Draws the candidates and drops the packets of this flow. Returns true if there were any.
     fn drops_match(&mut self, flow: FlowKey, cx: &mut Cx<'_, P>) -> bool {
         let mut met = false;
         for _ in 0..self.candidates {
@@ -448,7 +448,7 @@ mod tests {
         assert!(greedy("choke candidates 2") < 0.12);
     }
 
-    /// Beside a flow twice as fast as the link, three responsive flows get a third of it, and a slow one
+    /// Next to a flow twice as fast as the link, three responsive flows get a third of it, and a slow one
     /// loses little.
     #[test]
     fn keeps_room_for_responsive_flows() {

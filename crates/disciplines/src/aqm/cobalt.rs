@@ -16,10 +16,9 @@
 //! # Deviations
 //! - The square root is exact, in integers; Linux and the paper iterate towards it.
 //! - The probability has 16 bits, in Linux 32; the default steps are exact in both.
-//! - COBALT is part of `cake` in Linux, which has no discipline of its own for it. The names and defaults of
-//!   `limit`, `target`, `interval`, `ecn` and `ce_threshold` are those of `codel`; `increment` and
-//!   `decrement` are those of `cake`. An arriving packet is dropped if the queue is full; `cake` drops from
-//!   the head.
+//! - COBALT is part of `cake` in Linux, which has no separate discipline for it. The names and defaults of
+//!   `limit`, `target`, `interval`, `ecn` and `ce_threshold` come from `codel`; `increment` and `decrement`
+//!   come from `cake`. An arriving packet is dropped if the queue is full; `cake` drops from the head.
 //! - The queue is found empty when the link asks for a packet, which is once per idle period.
 //!
 //! # Cost

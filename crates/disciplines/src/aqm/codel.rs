@@ -18,8 +18,7 @@
 //!   (`cargo xtask test-kernel --oracle`).
 //! - The drop that ends a drop state counts, as in the kernel, so that the next state starts from all drops
 //!   of the previous one. Programs that follow the RFC's pseudo-code line by line do not count this drop.
-//! - "An MTU" is that of the link (RFC 8289, section 5.3), as in the kernel, which adds the header of the
-//!   link.
+//! - "An MTU" is the link's (RFC 8289, section 5.3), as in the kernel, which adds the header of the link.
 //! - When several drops are overdue and the head can be marked, it gets one mark, and packets behind it get
 //!   the others. The RFC's pseudo-code has no ECN; the kernel does the same.
 //!

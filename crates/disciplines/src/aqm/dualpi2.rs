@@ -8,10 +8,9 @@
 //!   packets are dropped or marked with p'^2; packets of the L queue are marked with `coupling_factor` times
 //!   p'. So classic traffic slows scalable traffic down as if both shared one queue, although the L queue is
 //!   short.
-//! - The L queue has a threshold of its own: a packet is marked if it has waited for longer than
-//!   `step_thresh`, or if more than that many packets are behind it. A packet is exempt if it arrived while
-//!   at most `min_qlen_step` packets, itself included, were in the L queue: with 1, a lone packet is not
-//!   marked.
+//! - The L queue has its own threshold: a packet is marked if it has waited for longer than `step_thresh`, or
+//!   if more than that many packets are behind it. A packet is exempt if it arrived while at most
+//!   `min_qlen_step` packets, itself included, were in the L queue: with 1, a lone packet is not marked.
 //! - The L queue goes first. `classic_protection` is the share of the link that the C queue gets, in any
 //!   case, as long as both queues have packets: the C queue earns credit while the L queue sends, and sends
 //!   when it has it.
@@ -33,10 +32,10 @@
 //! - Marks and drops are drawn at random. The RFC's recur() counts the likelihood up to one, with the same
 //!   mean.
 //! - Priority and protection are a weighted round robin with credit. The RFC leaves the choice of the
-//!   scheduler open, and also describes a time-shifted FIFO. Credit begins as after a classic packet of full
-//!   size.
-//! - The exception for a short queue is that of PIE (RFC 8033, section 4.1). RFC 9332 does not have it, so at
-//!   p' = 100 % its queues would drop every packet.
+//!   scheduler open, and also describes a time-shifted FIFO. Credit starts as after a classic packet of
+//!   full size.
+//! - The exception for a short queue is PIE's (RFC 8033, section 4.1). RFC 9332 does not have it, so at p' =
+//!   100 % its queues would drop every packet.
 //! - Memory is counted in bytes of IP packets, not with the structures of the kernel.
 //! - Linux's `split_gso` is missing, since the simulator's packets are not aggregates.
 //! - `max_rtt` and `typical_rtt` replace parameters of the controller, as in tc; here a warning names those

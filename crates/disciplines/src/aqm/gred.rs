@@ -2,26 +2,26 @@
 //!
 //! # Principles
 //! - Packets leave in the order of their arrival. Only the drops differ: a packet belongs to a virtual queue,
-//!   which has thresholds, a probability and a limit of its own.
+//!   which has its own thresholds, probability and limit.
 //! - Each virtual queue is written as a `red`: `vqs [(red min 60kb max 90kb) (red min 20kb max 40kb)]`. A
 //!   packet belongs to the one with the number of its class, or of its drop precedence with `key dscp` (AF11
 //!   1, AF12 2, AF13 3); if there is none, to `default`.
-//! - A virtual queue counts its own packets. With `grio` it counts those of every virtual queue of the same
-//!   or a higher priority (`prios`, 1 the highest), as in RIO: packets out of profile are dropped for the
-//!   length of all, those in profile for theirs. With equal priorities all count the whole queue, as in WRED.
+//! - A virtual queue counts its own packets. With `grio` it counts the packets of every virtual queue of the
+//!   same or a higher priority (`prios`, 1 the highest), as in RIO: packets out of profile are dropped for
+//!   the length of all, those in profile for theirs. With equal priorities all count the whole queue, as
+//!   in WRED.
 //!
 //! # Deviations
-//! - tc sets up each virtual queue with a command of its own (`setup vqs 3 default 2`, then `vq 1 prio 2
-//!   limit ...`). Here they are a list, in the order of their numbers, from 0 on.
+//! - tc sets up each virtual queue with a separate command (`setup vqs 3 default 2`, then `vq 1 prio 2 limit
+//!   ...`). Here they are a list, in the order of their numbers, from 0 on.
 //! - In Linux the number is the low bits of `tc_index`, which another qdisc or a filter sets from the DSCP.
-//! - With `grio` the kernel adds up the averages of the queues; here the average is that of the sum of their
-//!   lengths.
+//! - With `grio` the kernel adds up the averages of the queues; here the sum of their lengths is averaged.
 //! - A packet that belongs to no virtual queue has no limit in the kernel; here it belongs to `default`.
-//! - RED is that of `red`, so `weight`, `gentle`, `wait`, `adaptive` and others may be written, too. Only the
-//!   arriving packet is dropped.
+//! - RED is the same as in `red`, so `weight`, `gentle`, `wait`, `adaptive` and others may be written, too.
+//!   Only the arriving packet is dropped.
 //!
 //! # Cost
-//! - That of `red`; with `grio` a step per virtual queue for each arrival and departure.
+//! - The same as `red`; with `grio` a step per virtual queue for each arrival and departure.
 //!
 //! # References
 //! - Linux: the usage text of tc for `gred`; tc-red(8). Hadi Salim, "gred", 1999.
@@ -89,15 +89,15 @@ impl Default for Config {
     }
 }
 
-/// The thresholds of the default virtual queues, bytes: the first is that of packets without a precedence.
+/// The thresholds of the default virtual queues, bytes: the first is for packets without a precedence.
 const THRESHOLDS: [(u64, u64); 4] = [(30_000, 90_000), (30_000, 90_000), (20_000, 60_000), (10_000, 30_000)];
 /// Largest number of virtual queues, and the lowest priority.
-const MOST: u16 = 16;
+const MAX: u16 = 16;
 /// The usual transmit queue length of an interface, in packets.
 const QUEUE: u64 = 1000;
 
 /// The backlog of each virtual queue, as gauges.
-const GAUGES: [&str; MOST as usize] = [
+const GAUGES: [&str; MAX as usize] = [
     "vq0_packets",
     "vq1_packets",
     "vq2_packets",
@@ -134,8 +134,8 @@ impl Config {
     }
 
     fn check(&self, count: usize) -> Result<(), Invalid> {
-        if count > usize::from(MOST) {
-            let message = format!("{count} virtual queues are more than {MOST}: remove some");
+        if count > usize::from(MAX) {
+            let message = format!("{count} virtual queues are more than {MAX}: remove some");
             return Err(Invalid::new("vqs", message));
         }
         if usize::from(self.default) >= count {
@@ -146,10 +146,10 @@ impl Config {
             let message = format!("{} priorities for {count} virtual queues: remove some", self.prios.len());
             return Err(Invalid::new("prios", message));
         }
-        if let Some(wrong) = self.prios.iter().find(|prio| !(1..=MOST).contains(prio)) {
+        if let Some(wrong) = self.prios.iter().find(|prio| !(1..=MAX).contains(prio)) {
             return Err(Invalid::new(
                 "prios",
-                format!("{wrong} is not between 1 and {MOST}; 1 is the highest"),
+                format!("{wrong} is not between 1 and {MAX}; 1 is the highest"),
             ));
         }
         if !self.prios.is_empty() && !self.grio {
@@ -161,7 +161,7 @@ impl Config {
         Ok(())
     }
 
-    /// The virtual queue with a number, as it begins.
+    /// The virtual queue with a number, as it starts.
     fn vq(&self, number: usize, spec: &Spec, context: &LinkContext) -> Result<Vq, Invalid> {
         let Spec::red(red) = spec else {
             let name = spec.name();
@@ -175,7 +175,7 @@ impl Config {
         let red =
             red::Config { ecn: red.ecn || self.ecn, harddrop: red.harddrop || self.harddrop, ..red.clone() };
         let (setup, monitor) = red.parts(context).map_err(inside)?;
-        let prio = self.prios.get(number).copied().unwrap_or(MOST);
+        let prio = self.prios.get(number).copied().unwrap_or(MAX);
         Ok(Vq { setup, monitor, prio, backlog: Backlog::ZERO })
     }
 }
@@ -365,7 +365,7 @@ mod tests {
         );
     }
 
-    /// B counts the packets of A, which are more urgent, and A does not count those of B.
+    /// B counts the packets of A, which are more urgent, and A does not count B's packets.
     #[test]
     fn with_grio_the_lower_priority_counts_all() {
         assert_eq!(

@@ -22,11 +22,11 @@
 //! - There is no timer. Each call first makes the updates that are due, with the delays that a timer would
 //!   have seen. After 4,096 updates (a minute) without a call the rest is skipped.
 //! - The delay is the time that the head of the queue has waited, as in RFC 9332.
-//! - Defaults are those of RFC 9332 (target 15 ms, update every 16 ms, gains 0.16 and 3.2); the paper has 20
-//!   ms, 32 ms, 0.3125 and 3.125.
+//! - Defaults come from RFC 9332 (target 15 ms, update every 16 ms, gains 0.16 and 3.2); the paper has 20 ms,
+//!   32 ms, 0.3125 and 3.125.
 //! - The paper limits the probability of classic drops to 25 %, and lets the queue grow to its limit under
 //!   overload. Here overload switches to drops, as in RFC 9332.
-//! - The exception for a short queue is that of PIE (RFC 8033, section 4.1).
+//! - The exception for a short queue is PIE's (RFC 8033, section 4.1).
 //! - The rate of the link has no effect, since delays are measured. After a change of the rate the delay
 //!   changes, and p' follows it within some updates.
 //!

@@ -7,7 +7,7 @@
 //! - A small probability moves in small steps: the gains are scaled down while the probability is low, so
 //!   that the loop is as stable with one flow as with hundreds.
 //! - Drops happen at arrival, at random; the queue itself is a plain FIFO.
-//! - A burst after a quiet time passes: there are no drops for `max_burst` after congestion begins.
+//! - A burst after a quiet time passes: there are no drops for `max_burst` after congestion starts.
 //! - There are no drops while both delay and probability are small, or while the queue is short.
 //! - With `ecn` packets are marked as long as the probability is below `ecn_prob`; above that they are
 //!   dropped.
@@ -17,15 +17,15 @@
 //!
 //! # Deviations
 //! - There is no timer. Each call first makes the updates that are due, one by one, with the queue as it was
-//!   between the calls, so that the result is that of a timer. Once the probability no longer changes, the
-//!   rest is skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
+//!   between the calls, so that the result is the same as with a timer. Once the probability no longer
+//!   changes, the rest is skipped; after 4,096 updates (a minute) without a call it is skipped in any case.
 //! - The first update is due one `tupdate` after the first call.
 //! - A short queue has up to two packets of the link's MTU, not two average packets. The kernel uses the MTU,
 //!   too, but its limit is less than two.
 //! - The probability of the kernel's `pie` follows rules that RFC 8033 does not have: without delay it falls
 //!   by a 64th per update instead of 2 %, above 250 ms it rises by 2 % more, and it is not limited to 1.
 //!   Otherwise its updates are identical (`cargo xtask test-kernel --oracle`).
-//! - Delay is that of the packet that left last, and zero when nothing is queued: RFC 8033, section 4.3
+//! - Delay is the delay of the packet that left last, and zero when nothing is queued: RFC 8033, section 4.3
 //!   leaves the choice between time stamps and the departure rate, the kernel's default is the former.
 //!   `dq_rate_estimator` takes the latter.
 //! - PIE is always on; RFC 8033, section 5.3 allows to switch it off below a third of the buffer.

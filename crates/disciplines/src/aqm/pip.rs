@@ -14,8 +14,8 @@
 //! - The block `pip` documents the points that the printed step leaves open (units, bounds, pauses).
 //!   `noclamp` is the step as printed, without bounds on the probability.
 //! - The reference is a number of packets. A `target` in bytes counts bytes, in packets of `avpkt`.
-//! - The gains are the paper's. They are high: about 500 times (integral) and 30 times (proportional) those
-//!   of ns-2's PI at the same reference.
+//! - The gains are the paper's. They are high: about 500 times (integral) and 30 times (proportional) the
+//!   gains of ns-2's PI at the same reference.
 //!
 //! # Cost
 //! - A few floating-point operations and a draw per arrival. State of one queue.

@@ -11,7 +11,7 @@
 //! - With `adaptive`, `probability` moves so that the average stays in the middle between the thresholds.
 //! - The unit of the thresholds decides what is counted: bytes ("30kb") or packets ("30p").
 //! - Parameters can be changed while packets are queued: the average stays, and so does a `probability` that
-//!   has adapted. If the unit of the thresholds changes, the average begins with the length of the queue.
+//!   has adapted. If the unit of the thresholds changes, the average starts with the length of the queue.
 //!   When the limit is lowered, the newest packets above it are dropped, or with `drop head` the oldest.
 //!
 //! # Deviations
@@ -19,7 +19,7 @@
 //! - `tc` counts bytes only and requires `limit`; here it defaults to 300,000 bytes, and with `tc`'s own
 //!   rules (`max` a quarter of `limit`, `min` a third of `max`) to thresholds of 75,000 and 25,000.
 //! - A queue of at most one unit causes neither drops nor marks (ns-2); the kernel has no such rule.
-//! - Idle time begins when the last packet has been sent. In the kernel it begins when dequeue finds an empty
+//! - Idle time starts when the last packet has been sent. In the kernel it starts when dequeue finds an empty
 //!   queue; a parent that counts packets, such as HTB, does not call dequeue then, and the average stays.
 //! - The packet with which the average comes above `min` only starts the count (ns-2).
 //! - With `bytemode`, the probability is multiplied by length / `avpkt` and the count advances by that

@@ -20,7 +20,7 @@
 //!   enough. Here all have to hold `max`, as in Linux, and the probability rises from `target` on.
 //! - The paper's Blue has a freeze time between two changes of the probability. Here, as in tc-sfb(8), every
 //!   packet counts.
-//! - The bins of both sets always count all their queued packets: at a change, and when warm-up begins, the
+//! - The bins of both sets always count all their queued packets: at a change, and when warm-up starts, the
 //!   whole queue is counted once. Linux counts only later packets.
 //! - A change of the hashes happens at the start of the next call. The frequency of calls has no influence on
 //!   the keys and probabilities: a set without packets during its warm-up has a probability of 0 everywhere.
@@ -28,7 +28,7 @@
 //! - All unresponsive flows share one penalty box with one rate and one burst. tc-sfb(8) could also mean a
 //!   burst for each flow.
 //! - A full buffer refuses a packet after the bins have learnt from it. `limit` is 1,000 packets, the usual
-//!   transmit queue of a device; Linux takes that of the device.
+//!   transmit queue of a device; Linux takes the value of the device.
 //! - `levels`, `bins` and `ecn` are constants in Linux: 8, 16 and on. Above a probability of one half packets
 //!   are dropped instead of marked, as in Linux.
 //!
@@ -60,7 +60,7 @@ use crate::Discipline;
 pub struct Config {
     /// Lifetime of the hashes. Zero: unlimited.
     pub rehash: Span,
-    /// Time after a change of the hashes at which the next bins begin to warm up.
+    /// Time after a change of the hashes at which the next bins start to warm up.
     pub db: Span,
     /// Capacity in packets; packets beyond it are dropped.
     pub limit: Packets,
@@ -105,10 +105,10 @@ impl Default for Config {
 }
 
 /// Limits of levels and bins, above which they would take 32 MB.
-const MOST_LEVELS: u32 = 16;
-const MOST_BINS: u32 = 1 << 16;
+const MAX_LEVELS: u32 = 16;
+const MAX_BINS: u32 = 1 << 16;
 /// Up to this probability packets are marked.
-const MOST_MARKING: f64 = 0.5;
+const MAX_MARKING: f64 = 0.5;
 
 impl Config {
     /// `target` and `max`, in packets.
@@ -146,7 +146,7 @@ impl Discipline for Config {
             ));
         }
         for (parameter, value, least, most, usual) in
-            [("levels", self.levels, 1, MOST_LEVELS, 8), ("bins", self.bins, 2, MOST_BINS, 16)]
+            [("levels", self.levels, 1, MAX_LEVELS, 8), ("bins", self.bins, 2, MAX_BINS, 16)]
         {
             if !(least..=most).contains(&value) {
                 let message = format!("{value} is not between {least} and {most}: {usual} is usual");
@@ -258,7 +258,7 @@ pub struct Sfb<P> {
     /// Source of the keys.
     secret: u64,
     rng: Rng,
-    /// Time from which the hashes change: that of the first call.
+    /// Time from which the hashes change: the time of the first call.
     epoch: Option<Epoch>,
     /// Bins that decide on packets.
     active: Bins,
@@ -320,7 +320,7 @@ impl<P> Qdisc<P> for Sfb<P> {
                 return cx.drop(pkt, DropReason::Policy);
             }
         } else if p_min > 0.0 && self.rng.uniform() < p_min {
-            let may_mark = self.config.ecn && p_min <= MOST_MARKING;
+            let may_mark = self.config.ecn && p_min <= MAX_MARKING;
             if !(may_mark && cx.mark(&mut pkt)) {
                 return cx.drop(pkt, DropReason::Early);
             }
@@ -368,7 +368,7 @@ impl<P> Qdisc<P> for Sfb<P> {
 }
 
 impl<P> Sfb<P> {
-    /// Changes the hashes, and begins to warm up the next bins, when it is time.
+    /// Changes the hashes, and starts to warm up the next bins, when it is time.
     #[inline]
     fn keep_time(&mut self, now: Time) {
         if self.config.rehash.is_zero() {
@@ -446,8 +446,8 @@ impl Bins {
         }
     }
 
-    /// A packet of a flow arrives: its bins' probabilities change. Returns the fewest packets of a bin, and
-    /// the least probability.
+    /// A packet of a flow arrives: its bins' probabilities change. Returns the smallest number of packets in
+    /// a bin, and the smallest probability.
     #[inline]
     fn learn(&mut self, flow: FlowKey, config: &Config, target: u64) -> (u64, f64) {
         let (mut least, mut p_min) = (u64::MAX, 1.0f64);
@@ -705,8 +705,8 @@ mod tests {
         assert_eq!(counters.iter().map(|flow| flow.sent).sum::<u64>(), 60_000, "the link is kept busy");
     }
 
-    /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
-    /// nothing.
+    /// Next to a flow twice as fast as the link, three responsive flows get a fair share, and a slow one
+    /// loses no packets.
     #[test]
     fn keeps_room_for_responsive_flows() {
         let flows = [

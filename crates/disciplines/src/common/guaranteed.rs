@@ -529,7 +529,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         self.release(last)
     }
 
-    /// The number of a flow that has a reservation.
+    /// The number of a flow with a reservation.
     #[cfg(test)]
     pub(crate) fn number(&self, flow: FlowKey) -> Option<u32> {
         self.by_key.get(flow, |place| self.flows[place].key).map(Place::index)

@@ -3,7 +3,7 @@
 //! tc-prio(8) has both tables. The kernel still reads the type of service of RFC 1349, of which the DSCP has
 //! three bits: minimise delay, maximise throughput, maximise reliability. The upper three bits of the DSCP,
 //! the former precedence, do not count. So EF and CS6 are in the band of best effort, and AF41 (video) is in
-//! that of bulk traffic.
+//! the band of bulk traffic.
 
 use giveway_qdisc::{Dscp, Invalid};
 

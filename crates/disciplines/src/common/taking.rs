@@ -1,4 +1,4 @@
-//! A discipline that takes over from one of its own type, with other parameters.
+//! A discipline that takes over from one of the same type, with other parameters.
 
 use giveway_qdisc::Qdisc;
 

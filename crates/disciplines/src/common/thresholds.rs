@@ -214,7 +214,7 @@ impl Monitor {
     }
 
     /// Continues another monitor of the same queue, which has this backlog. If the thresholds have another
-    /// unit than before, the average begins with the backlog.
+    /// unit than before, the average starts with the backlog.
     pub fn take_over(&mut self, old: &Monitor, backlog: Backlog) {
         let same = self.unit == old.unit;
         let average = if same { old.detector.average() } else { self.unit.length(backlog) };

@@ -8,7 +8,7 @@
 //!   random. The number of its packets there (m_i) estimates a flow's rate of arrival, dropped packets
 //!   included.
 //! - A packet is dropped with probability 1 - m_fair/m_i, and never when its flow occurs no more than m_fair
-//!   times: the rest of each flow is the fair share, and slow flows lose nothing.
+//!   times: the rest of each flow is the fair share, and slow flows lose no packets.
 //! - m_fair is not computed from flows. It is the value that keeps the queue at `target`: every `interval` it
 //!   rises while the queue is below and falls while it is above, m_fair += alpha (q_old - target) - beta (q -
 //!   target).
@@ -21,13 +21,13 @@
 //!   defaults are choices made here: a target of a third of the limit, 500 samples, one packet in 5, and a
 //!   limit of 300 packets.
 //! - m_fair stays between 0 and what fills the shadow buffer (with bytes: with packets of the MTU), and
-//!   begins there: while the queue has been short there are no drops, and a long quiet time has no
+//!   starts there: while the queue has been short there are no drops, and a long quiet time has no
 //!   after-effect.
 //! - The decision precedes the sampling of the packet, so it depends on the flow's past. The paper does not
 //!   specify this.
 //! - Packets that a full buffer refuses are sampled as well: arrivals count.
 //! - There is no timer: updates that are due by a call are made at its start, with the queue as it was in
-//!   between. Those after the first find nothing new and are made in one step.
+//!   between. Those after the first find no new errors and are made in one step.
 //! - With `ecn` packets are marked instead of dropped when their sender supports ECN; the paper only drops.
 //!   Only the limit then restricts an unresponsive flow whose packets are marked.
 //!
@@ -94,7 +94,7 @@ impl Default for Config {
 }
 
 /// Largest number of samples; their table takes 3 MB.
-const MOST_SHADOW: u64 = 1 << 16;
+const MAX_SHADOW: u64 = 1 << 16;
 /// Number of samples below which the estimates are mostly noise: with ten flows, ten samples of each.
 const FEW_SAMPLES: u64 = 100;
 
@@ -130,10 +130,10 @@ impl Discipline for Config {
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Afd<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
         let (unit, target) = self.target()?;
-        if !(1..=MOST_SHADOW).contains(&self.shadow.0) {
+        if !(1..=MAX_SHADOW).contains(&self.shadow.0) {
             return Err(Invalid::new(
                 "shadow",
-                format!("{} is not between 1 and {MOST_SHADOW} packets: write for example 500", self.shadow),
+                format!("{} is not between 1 and {MAX_SHADOW} packets: write for example 500", self.shadow),
             ));
         }
         if self.sample == 0 {
@@ -627,8 +627,8 @@ mod tests {
         assert!(counters[1..].iter().all(|flow| sent(flow) > 0.015), "{counters:?}");
     }
 
-    /// Beside a flow twice as fast as the link, three responsive flows get a fair share, and a slow one loses
-    /// nothing.
+    /// Next to a flow twice as fast as the link, three responsive flows get a fair share, and a slow one
+    /// loses no packets.
     #[test]
     fn keeps_room_for_responsive_flows() {
         let flows = [

@@ -5,7 +5,7 @@
 //! - The shaper sends at `bandwidth` by a virtual clock: each packet leaves when those before it would have
 //!   been sent. There is no bucket, so no burst fills the modem behind. It counts what the link adds to a
 //!   packet: `overhead`, `mpu`, and the cells of `atm` or `ptm`, or a word such as `docsis` for all of them.
-//! - A packet's DSCP selects a tin. A tin goes before those of lower urgency while it is below its threshold,
+//! - A packet's DSCP selects a tin. A tin goes before tins of lower urgency while it is below its threshold,
 //!   a share of the rate; above the threshold it gets what they leave. So urgent traffic has low delay, and a
 //!   sender that marks too much of it as urgent gains nothing.
 //! - A tin has 1,024 queues in sets of eight. A flow whose place is taken gets another place of its set, so
@@ -18,7 +18,7 @@
 //!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link. As in the
 //!   kernel, the second packet above the target is signalled at once in a queue that has had no congestion
 //!   before, or whose last packet below the target left more than an interval ago.
-//! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE begins
+//! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE starts
 //!   to drop.
 //! - `ack-filter` drops acknowledgements of TCP that a later one in the same queue makes redundant: if three
 //!   of a flow that advance ([`giveway_qdisc::Header`]) are one behind another at the end of the queue, the
@@ -40,8 +40,9 @@
 //! - Lengths are those that the backend counts: IP lengths in the simulator, and in `giveway live` with its
 //!   `--overhead`, which is 14 by default. tc takes the IP length as soon as there is a word about overhead.
 //! - `overhead` and a kind of link cannot be combined, except with `raw` and `ether-vlan`: in tc the later
-//!   word wins. `mpu` and the framing replace those of the kind of link.
-//! - `nat` has no effect, since the backends have no address translation: hosts are those of the packet.
+//!   word wins. `mpu` and the framing replace the values from the kind of link.
+//! - `nat` has no effect, since the backends have no address translation: hosts come from the
+//!   packet's addresses.
 //! - `fwmark` is refused: the metadata of a packet has no mark.
 //! - `split-gso` has no effect, because a discipline gets packets and no aggregates. A sender of the
 //!   simulator with `gso` sends several packets at once, which it has cut itself. `giveway live` asks for
@@ -63,7 +64,7 @@
 //!
 //! # Cost
 //! - O(1) per packet, and a division for the shaper. Without a shaper a tin of 1/16 has a turn of 64 bytes,
-//!   so a packet of full size costs up to 24 rounds of the tins. A host with n backlogged flows beside
+//!   so a packet of full size costs up to 24 rounds of the tins. A host with n backlogged flows next to
 //!   another host costs up to n turns per packet, since each turn is worth 1/n of a quantum. The largest
 //!   queue is found in O(log queues) amortised, as in `fq_codel`.
 //! - 80 KB per tin: 64 bytes per queue, and 16 for its hash, its neighbours and its hosts.
@@ -103,7 +104,7 @@ pub use words::{Framing, Isolation, LinkLayer, Tins};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// Rate of the shaper. By default, or with `unlimited`, nothing is shaped.
+    /// Rate of the shaper. By default, or with `unlimited`, there is no shaping.
     #[schemars(extend("x-words" = { "unlimited": null }))]
     pub bandwidth: Option<Rate>,
     /// Follow the rate of the arrivals; `bandwidth` is the rate at the beginning.
@@ -187,15 +188,15 @@ impl Default for Config {
 /// Ethernet's header, which Linux counts into the MTU.
 const HEADER: u64 = 14;
 /// Bytes as which a packet counts at least for the memory.
-const LEAST_MEMORY: u64 = 256;
+const MIN_MEMORY: u64 = 256;
 /// The largest default memory, in packets of full size.
 const PACKETS: u64 = 10_240;
-/// The least default memory.
-const LEAST_DEFAULT: u64 = 4 << 20;
+/// The minimum of the default memory.
+const MIN_DEFAULT: u64 = 4 << 20;
 /// The largest memory: queues count their bytes in 32 bits.
-const MOST_MEMORY: u64 = u32::MAX as u64;
-/// The least quantum, bytes.
-const LEAST_QUANTUM: u64 = 300;
+const MAX_MEMORY: u64 = u32::MAX as u64;
+/// The minimum quantum, bytes.
+const MIN_QUANTUM: u64 = 300;
 /// The target as a part of the round-trip time.
 const TARGETS: u64 = 20;
 /// The longest round-trip time.
@@ -230,7 +231,7 @@ impl Config {
         let given = self.memlimit.map(|bytes| bytes.0);
         given.unwrap_or_else(|| {
             let packets = PACKETS * (context.mtu.0 + HEADER);
-            let by_rate = self.bandwidth.map(|rate| rate.bytes_in(self.rtt * 4).max(LEAST_DEFAULT));
+            let by_rate = self.bandwidth.map(|rate| rate.bytes_in(self.rtt * 4).max(MIN_DEFAULT));
             by_rate.map_or(packets, |bytes| bytes.min(packets))
         })
     }
@@ -284,7 +285,7 @@ impl Tuner {
         let target = usual.max(packet * 3 / 2);
         let interval = self.rtt.saturating_sub(usual) + target;
         let quantum = own.map_or(u64::MAX, |own| (own.as_bit() / 8) >> 12);
-        let quantum = quantum.max(LEAST_QUANTUM).min(self.packet.max(LEAST_QUANTUM));
+        let quantum = quantum.max(MIN_QUANTUM).min(self.packet.max(MIN_QUANTUM));
         Tuning {
             law: Law {
                 target,
@@ -322,7 +323,7 @@ impl Discipline for Config {
         }
         let memory = self.memory(context);
         check_limit("memlimit", Limit::Bytes(memory), context.mtu)?;
-        if memory > MOST_MEMORY {
+        if memory > MAX_MEMORY {
             let message = format!("{} are more than 4 GB: write \"32mb\"", Bytes(memory));
             return Err(Invalid::new("memlimit", message));
         }
@@ -337,7 +338,7 @@ impl Discipline for Config {
             config: self.clone(),
             on_wire: Some(on_wire).filter(|on_wire| *on_wire != OnWire::default()),
             memory,
-            most_packets: (memory / LEAST_MEMORY).max(1),
+            most_packets: (memory / MIN_MEMORY).max(1),
             tuner,
             perturbation: rng.word(),
             rng,
@@ -347,7 +348,7 @@ impl Discipline for Config {
             current: 0,
             shaper: Shaper::new(self.bandwidth),
             arrivals: self.autorate_ingress.then(Arrivals::default),
-            packets: Slots::with_capacity((memory / LEAST_MEMORY) as usize + 1),
+            packets: Slots::with_capacity((memory / MIN_MEMORY) as usize + 1),
             backlog: Backlog::ZERO,
         })
     }
@@ -409,7 +410,7 @@ impl Discipline for Config {
             ));
         }
         if self.nat {
-            warnings.push("nat: it has no effect, because there is no address translation: hosts are those of the packet".into());
+            warnings.push("nat: it has no effect, because there is no address translation: hosts come from the packet's addresses".into());
         }
         if self.ingress && self.bandwidth.is_none() && !self.autorate_ingress {
             warnings.push("ingress: it has no effect without bandwidth".into());
@@ -427,7 +428,7 @@ pub struct Cake<P> {
     on_wire: Option<OnWire>,
     /// Capacity in bytes.
     memory: u64,
-    /// Capacity in packets of the least size.
+    /// Capacity in packets of the minimum size.
     most_packets: u64,
     tuner: Tuner,
     /// Key of the hash, so that collisions differ from one instance to the next.
@@ -436,7 +437,7 @@ pub struct Cake<P> {
     /// The tin of each DSCP.
     tin_of: [u8; Dscp::COUNT],
     tins: Vec<Tin>,
-    /// The tin whose turn it is, if nothing is shaped.
+    /// The tin whose turn it is, without shaping.
     current: usize,
     shaper: Shaper,
     /// The estimate for `autorate-ingress`.
@@ -558,8 +559,8 @@ impl<P> Qdisc<P> for Cake<P> {
         self.backlog = Backlog::ZERO;
     }
 
-    /// The queues in use count as flows, also decaying ones. The memory is that of all queues, which always
-    /// exist.
+    /// The queues in use count as flows, also decaying ones. The memory includes all queues, which
+    /// always exist.
     fn flow_table(&self) -> FlowTable {
         let sum = |of: fn(&Tin) -> u32| self.tins.iter().map(|tin| u64::from(of(tin))).sum();
         FlowTable {
@@ -731,7 +732,7 @@ impl<P> Cake<P> {
         }
     }
 
-    /// The rate of the shaper; `None` if nothing is shaped.
+    /// The rate of the shaper; `None` without shaping.
     pub(super) fn rate(&self) -> Option<Rate> {
         self.shaper.rate
     }

@@ -4,22 +4,23 @@
 //! - A single `cake` is served by one processor at a time. Here each hardware queue has its own, so several
 //!   processors send at once. A hash of the flow selects the queue of a packet.
 //! - The rate is divided among the queues that are active. Each queue counts them every 200 us while it
-//!   sends: itself, and the others that have a backlog or have sent since the last count. Its shaper has the
-//!   rate, divided by this number; target and quantum remain those of the whole rate.
+//!   sends: itself, and the others that have a backlog or have sent since the last count. Its shaper uses the
+//!   rate, divided by this number; target and quantum still follow from the whole rate.
 //! - No queue waits for a lock. So a count may be 200 us old, and a queue that becomes active sends at the
 //!   rate of its last count until then. Then the sum of the rates is above the limit.
 //!
 //! The division is equal, and not by need: a queue whose traffic is slower than its part leaves the rest
-//! unused. Fair shares, also those of hosts, are those within a queue. With few flows the hash decides what
-//! each gets: two flows in one of two queues have a quarter of the rate each, and one in the other a half.
+//! unused. Shares, also the shares of hosts, are fair within a queue only. With few flows the hash decides
+//! what each gets: two flows in one of two queues have a quarter of the rate each, and one in the other
+//! a half.
 //!
 //! # Deviations
 //! - The parameters of `cake` are in parentheses: `cake_mq queues 4 cake (bandwidth 1gbit)`. tc writes them
 //!   without, and takes the number of queues from the interface.
-//! - The link takes turns among the queues, a packet each. Hardware queues take turns too, in an order of
-//!   their own.
+//! - The link takes turns among the queues, a packet each. Hardware queues take turns too, in their
+//!   own order.
 //! - A packet has no queue of its own processor: the hash of its flow selects it.
-//! - `memlimit` is that of each queue.
+//! - `memlimit` applies to each queue.
 //!
 //! # Cost
 //! - O(1) per packet as in `cake`, and O(queues) for each look for a queue that may send, and each 200 us for
@@ -46,7 +47,7 @@ use crate::Discipline;
 pub struct Config {
     /// Number of hardware queues, 1 to 64.
     pub queues: u32,
-    /// The parameters of `cake`, in parentheses. `bandwidth` is that of all queues together.
+    /// The parameters of `cake`, in parentheses. `bandwidth` is the rate of all queues together.
     pub cake: cake::Config,
 }
 
@@ -57,7 +58,7 @@ impl Default for Config {
 }
 
 /// Largest number of queues.
-const MOST: u32 = 64;
+const MAX: u32 = 64;
 /// Time between two counts of the active queues.
 const SYNC: Span = Span::us(200);
 
@@ -67,8 +68,8 @@ impl Discipline for Config {
     type Qdisc<P: 'static> = CakeMq<P>;
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<CakeMq<P>, Invalid> {
-        if !(1..=MOST).contains(&self.queues) {
-            let message = format!("{} is not between 1 and {MOST}: write for example 4", self.queues);
+        if !(1..=MAX).contains(&self.queues) {
+            let message = format!("{} is not between 1 and {MAX}: write for example 4", self.queues);
             return Err(Invalid::new("queues", message));
         }
         if self.cake.autorate_ingress {
@@ -109,7 +110,7 @@ impl Discipline for Config {
 
 /// The discipline `cake_mq`.
 pub struct CakeMq<P> {
-    /// The rate of all queues together; `None` if nothing is shaped.
+    /// The rate of all queues together; `None` without shaping.
     rate: Option<Rate>,
     /// Key of the hash that selects a queue.
     perturbation: u64,
@@ -288,8 +289,8 @@ mod tests {
         }
     }
 
-    /// Shares are equal among queues, then among the flows of a queue. With eleven flows in two queues, those
-    /// of the fuller queue have less.
+    /// Shares are equal among queues, then among the flows of a queue. With eleven flows in two queues, the
+    /// flows of the fuller queue get less.
     #[test]
     fn flows_of_one_queue_share_its_part() {
         let mut q = built("cake_mq queues 2 cake (bandwidth 80mbit interplanetary)");
@@ -310,7 +311,7 @@ mod tests {
     }
 
     proptest! {
-        /// The backlog is that of the queues, after any calls.
+        /// The backlog is the sum over the queues, after any calls.
         #[test]
         fn the_backlog_is_the_sum(
             calls in prop::collection::vec((0..30u64, 40..1500u32, any::<bool>()), 1..300)

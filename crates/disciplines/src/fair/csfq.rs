@@ -459,8 +459,8 @@ mod tests {
     }
 
     /// The overflow budget, once spent at a link that stays congested: alpha stays too high, the buffer full,
-    /// and the shares uneven as long as no sender stops. Senders begin one after the other, the fastest
-    /// first.
+    /// and the shares uneven as long as no sender stops. Senders start one after the other, the
+    /// fastest first.
     #[test]
     fn reloaded_on_transition_alpha_can_stick() {
         let mut flows = twenty();
@@ -514,7 +514,8 @@ mod tests {
     }
 
     proptest! {
-        /// Without labels there are no drops by alpha, so the order and the drops are those of `fifo`.
+        /// Without labels there are no drops by alpha, so the order and the drops are the same as
+        /// with `fifo`.
         #[test]
         fn without_labels_it_is_a_fifo(ops in any_flows()) {
             let run = |spec: &str| events(&spec.parse().unwrap(), &ops);

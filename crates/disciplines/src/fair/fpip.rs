@@ -27,10 +27,10 @@
 //!   gives 0 when short flows exceed the link. Equation (9) then multiplies 0, all long packets are dropped,
 //!   and the queue drains. If PIP's probability is 0 by then, equation (4) never applies again, and long
 //!   flows starve permanently. A long flood does not cause this, since PIP remembers it for seconds; a short
-//!   burst beside slow long flows does. A test shows both. A floor for each flow (`floor_each`) exceeds the
+//!   burst next to slow long flows does. A test shows both. A floor for each flow (`floor_each`) exceeds the
 //!   fair share of more than a thousand flows, and then limits none of them; a test shows that.
 //! - F4, F5. Without long flows R stays. An accepted rate of 0 counts as a thousandth of the link.
-//! - F6. Rates decay by the time since their last update. Read literally, the clock of sRate is that of short
+//! - F6. Rates decay by the time since their last update. Read literally, the clock of sRate counts short
 //!   packets only, and the decay between long packets would be applied twice.
 //! - F7. Every arrival updates PIP, and one draw decides on congestion. The drop has its own draw, only if
 //!   its probability is above 0.
@@ -38,7 +38,7 @@
 //!   is forgotten.
 //! - F11. Accepted packets leave with the label min(r, R), as in CSFQ. The paper mentions relabelling in
 //!   section 4.1 only.
-//! - F12. Every output runs the core, also that of an edge router: the paper's bottleneck is an output of its
+//! - F12. Every output runs the core, also an edge router's: the paper's bottleneck is an output of its
 //!   edge router.
 //! - F13. Long flows are counted in a table. Each `sweep` removes those that have been silent for `idle`
 //!   (T_n). Both tables are bounded; at the bound, the flows that have been silent longest are removed.
@@ -118,10 +118,10 @@ pub struct Config {
     /// Interval between adjustments, with `adjust window`.
     #[schemars(extend("x-hidden" = true))]
     pub adjust_every: Span,
-    /// Least rate of all long flows together, as a part of the link. Without it a burst of short flows
-    /// can starve them permanently.
+    /// Minimum rate of all long flows together, as a part of the link. Without it a burst of short flows can
+    /// starve them permanently.
     pub floor: Share,
-    /// The floor is the least rate of each long flow. With many flows it then limits none of them.
+    /// The floor is the minimum rate of each long flow. With many flows it then limits none of them.
     #[schemars(extend("x-hidden" = true))]
     pub floor_each: bool,
     /// Limit the fair share to the link's rate. Without it, it grows without bound while the link is
@@ -184,7 +184,7 @@ impl Default for Config {
 }
 
 /// Accepted rate that equation (9) uses instead of 0, as a part of the link.
-const LEAST_ACCEPTED: f64 = 0.001;
+const MIN_ACCEPTED: f64 = 0.001;
 
 impl Config {
     /// The detector of congestion.
@@ -338,11 +338,11 @@ struct Core {
     /// C, bit/s.
     capacity: f64,
     short: Averaging,
-    /// Average of the accepted rate, if it differs from that of the short flows' rate.
+    /// Average of the accepted rate, if it differs from the average for the short flows' rate.
     accepted: Option<Averaging>,
     adjust: Adjust,
     adjust_every: Span,
-    /// The least fair share, bit/s: of all long flows, or of each.
+    /// The minimum fair share, bit/s: of all long flows, or of each.
     floor: f64,
     floor_each: bool,
     /// The largest fair share, bit/s.
@@ -531,7 +531,7 @@ impl Core {
             Adjust::Never => false,
         };
         if due {
-            let accepted = state.accepted.rate.max(LEAST_ACCEPTED * self.capacity);
+            let accepted = state.accepted.rate.max(MIN_ACCEPTED * self.capacity);
             let grown = state.fair_share * (self.capacity / accepted);
             state.adjusted = Some(now);
             self.state.fair_share = self.bounded(grown);
@@ -705,8 +705,8 @@ mod tests {
         assert!((0.65..0.75).contains(&never.utilization), "{never:?}");
     }
 
-    /// Short flows of one packet each arrive at random times for two seconds, beside a long flow of 4 Mbit/s.
-    /// Returns the rate of the long flow in each half second, Mbit/s.
+    /// Short flows of one packet each arrive at random times for two seconds, next to a long flow of 4
+    /// Mbit/s. Returns the rate of the long flow in each half second, Mbit/s.
     fn beside_short_flows(spec: &str, short: Rate, seed: u64) -> Vec<f64> {
         let mut fpip = built(spec);
         let mut rng = Streams::new(seed).rng();
@@ -843,7 +843,7 @@ mod tests {
     }
 
     proptest! {
-        /// If no flow becomes long, departures and drops are those of `fifo`.
+        /// If no flow becomes long, departures and drops are the same as with `fifo`.
         #[test]
         fn with_an_endless_threshold_it_is_a_fifo(ops in any_flows()) {
             let run = |spec: &str| events(&spec.parse().unwrap(), &ops);

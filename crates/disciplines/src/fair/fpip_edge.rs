@@ -1,5 +1,5 @@
-//! FPIP's edge router alone: writes the rate of long flows on their packets, and leaves those of short flows
-//! alone.
+//! FPIP's edge router alone: writes the rate of long flows on their packets, and leaves the packets of short
+//! flows alone.
 //!
 //! # Principles
 //! - A flow is short until it has sent more than `threshold` bytes. Its packets are marked as such, and no
@@ -18,7 +18,7 @@
 //! - The number of flows is bounded; at the bound, the flows that have been silent longest are removed.
 //!
 //! # Cost
-//! - A table look-up per packet, and an exponential for those of long flows. 64 bytes per flow of the last
+//! - A table look-up per packet, and an exponential for packets of long flows. 64 bytes per flow of the last
 //!   five seconds, in a table that is half full.
 //!
 //! # References

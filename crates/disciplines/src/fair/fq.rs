@@ -10,7 +10,7 @@
 //!   upper bound for all flows. A flow sends its credit back to back and then pauses, so that its mean rate
 //!   is exact; at or below `low_rate_threshold` it pauses after each packet. A departure time takes the place
 //!   of the flow's own rate.
-//! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. A new flow has the credit
+//! - Turns are counted in bytes, and new flows go first, as in `fq_codel`. A new flow starts with the credit
 //!   `initial_quantum`, so that an initial window of ten packets leaves without a pause. A flow that was idle
 //!   for `refill_delay` has a `quantum` again.
 //! - Three bands by the DSCP, as in `pfifo_fast`, but none starves: they share the link by turns in
@@ -19,13 +19,13 @@
 //!   reached `limit`.
 //!
 //! # Deviations
-//! - A packet with a departure time or a reserved rate comes from a socket, whose flow has a queue of its
-//!   own. All other packets are those of a router: their flows are hashed into `orphan_mask` + 1 queues. The
+//! - A packet with a departure time or a reserved rate comes from a socket, whose flow has its own queue. All
+//!   other packets are treated as a router's: their flows are hashed into `orphan_mask` + 1 queues. The
 //!   kernel knows sockets, of which a packet here has no trace.
 //! - `buckets` has no effect: flows are found exactly, whatever the size of a table.
 //! - No packet has the priority that Linux gives to control packets, so there is no queue for them.
-//! - The pause is that of the whole quanta that the flow needs for its next packet. By lateness of the link
-//!   it is shortened to half at most.
+//! - The pause covers the whole quanta that the flow needs for its next packet. By lateness of the link it is
+//!   shortened to half at most.
 //! - `timer_slack`: the discipline is called again this time after the first packet may leave, unless another
 //!   call comes before.
 //! - `nopacing` ignores rates, not departure times. A departure time stays on the packet, so a second `fq` on
@@ -33,7 +33,7 @@
 //! - A flow is forgotten when it was idle for 3 s, and the longest idle one if 65,536 are.
 //!
 //! # Cost
-//! - One table look-up per arrival, and O(log flows) when a flow begins and ends a pause. A packet that
+//! - One table look-up per arrival, and O(log flows) when a flow starts and ends a pause. A packet that
 //!   leaves before others of its flow passes them one by one, at most `flow_limit`.
 //! - 72 bytes per flow, idle ones included, and 32 in the table.
 //!
@@ -58,7 +58,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
 use crate::common::priority;
-use bands::{Bands, LEAST_WEIGHT};
+use bands::{Bands, MIN_WEIGHT};
 use flows::{Flows, Standing};
 
 /// Parameters of `fq`.
@@ -131,7 +131,7 @@ const HEADER: u64 = 14;
 /// Bounds of the quantum. With a smaller one a packet needs so many turns that a call takes long.
 const QUANTA: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 /// The largest initial quantum.
-const MOST_INITIAL: u64 = 1 << 30;
+const MAX_INITIAL: u64 = 1 << 30;
 
 impl Config {
     fn quantum(&self, context: &LinkContext) -> u64 {
@@ -152,8 +152,8 @@ impl Config {
             return Err(Invalid::new("quantum", message));
         }
         let initial = self.initial_quantum(context);
-        if initial > MOST_INITIAL {
-            let message = format!("{initial} bytes are more than {MOST_INITIAL}; 15140 is usual");
+        if initial > MAX_INITIAL {
+            let message = format!("{initial} bytes are more than {MAX_INITIAL}; 15140 is usual");
             return Err(Invalid::new("initial_quantum", message));
         }
         if self.maxrate.is_some_and(|rate| rate.as_bit() == 0) {
@@ -163,9 +163,9 @@ impl Config {
             let message = format!("{} is not 3, the only number that tc accepts, too", self.bands);
             return Err(Invalid::new("bands", message));
         }
-        if self.weights.len() != priority::BANDS || self.weights.iter().any(|each| *each < LEAST_WEIGHT) {
+        if self.weights.len() != priority::BANDS || self.weights.iter().any(|each| *each < MIN_WEIGHT) {
             let message = format!(
-                "{:?} are not three weights of at least {LEAST_WEIGHT}: write for example \
+                "{:?} are not three weights of at least {MIN_WEIGHT}: write for example \
                  \"weights [589824 196608 65536]\"",
                 self.weights
             );

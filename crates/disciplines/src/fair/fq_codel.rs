@@ -5,8 +5,8 @@
 //! - Turns are counted in bytes (deficit round robin), so shares are equal for packets of any size.
 //! - A flow whose queue was empty has one turn before the older flows. So a flow that sends less than its
 //!   share (DNS, voice, the first packets of a page) is served before bulk transfers.
-//! - An emptied flow does not become new again at once: it first has to wait for a turn as an old flow, so
-//!   that flows with short gaps cannot starve the others.
+//! - An emptied flow does not become new again at once: it first must wait for a turn as an old flow, so that
+//!   flows with short gaps cannot starve the others.
 //! - CoDel runs separately in each queue, so that only flows that fill a queue get drops or marks.
 //! - When the buffer is full, the flow with the most bytes loses up to half its packets from the head, in a
 //!   batch.
@@ -94,10 +94,10 @@ impl Default for Config {
 const HEADER: u64 = 14;
 /// The kernel's lower limit. With a smaller quantum a packet needs so many turns that a call of `dequeue`
 /// takes long.
-const LEAST_QUANTUM: u64 = 256;
+const MIN_QUANTUM: u64 = 256;
 /// The kernel's own bounds.
-const MOST_FLOWS: u32 = 65_536;
-const MOST_QUANTUM: u64 = 1 << 20;
+const MAX_FLOWS: u32 = 65_536;
+const MAX_QUANTUM: u64 = 1 << 20;
 
 impl Config {
     fn quantum(&self, context: &LinkContext) -> Bytes {
@@ -114,16 +114,16 @@ impl Discipline for Config {
         let law = law(self.limit, self.target, self.interval, self.ecn, self.ce_threshold, context)?;
         giveway_qdisc::check_limit("memory_limit", Limit::Bytes(self.memory_limit.0), context.mtu)?;
         let quantum = self.quantum(context).0;
-        if !(LEAST_QUANTUM..=MOST_QUANTUM).contains(&quantum) {
+        if !(MIN_QUANTUM..=MAX_QUANTUM).contains(&quantum) {
             return Err(Invalid::new(
                 "quantum",
                 format!(
-                    "{quantum} bytes are not between {LEAST_QUANTUM} and {MOST_QUANTUM}; 300 or 1514 are usual"
+                    "{quantum} bytes are not between {MIN_QUANTUM} and {MAX_QUANTUM}; 300 or 1514 are usual"
                 ),
             ));
         }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Invalid::new("flows", format!("{} is not between 1 and {MOST_FLOWS}", self.flows)));
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
+            return Err(Invalid::new("flows", format!("{} is not between 1 and {MAX_FLOWS}", self.flows)));
         }
         if self.drop_batch == 0 {
             return Err(Invalid::new("drop_batch", "must be at least 1"));
@@ -204,7 +204,7 @@ pub struct FqCodel<P> {
     backlog: Backlog,
 }
 
-/// One bucket, in a cache line of its own.
+/// One bucket, in its own cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Flow {
@@ -284,7 +284,7 @@ impl<P: 'static> Qdisc<P> for FqCodel<P> {
         self.backlog = Backlog::ZERO;
     }
 
-    /// The queues in use count as flows. The memory is that of all queues, which always exist.
+    /// The queues in use count as flows. The memory includes all queues, which always exist.
     fn flow_table(&self) -> FlowTable {
         let entry = size_of::<Flow>();
         FlowTable {
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(offer(&mut q, 3, 200, 22, Time::ms(1)), vec![20]);
     }
 
-    /// CoDel runs in each queue: a bulk flow gets drops, a thin flow beside it does not.
+    /// CoDel runs in each queue: a bulk flow gets drops, a thin flow next to it does not.
     #[test]
     fn only_a_flow_with_a_standing_queue_gets_drops() {
         let arrivals: Vec<String> = (0..600)

@@ -1,10 +1,10 @@
 //! FQ-PIE: a queue per flow, served in turns by bytes, new flows first, and PIE in each of them.
 //!
 //! # Principles
-//! - The queues and their turns are those of `fq_codel`: a hash assigns each flow to a queue, turns are
-//!   counted in bytes, and a flow whose queue was empty has one turn before the older flows.
-//! - PIE runs separately in each queue, with a probability and a burst allowance of its own. Packets are
-//!   dropped at arrival, at random, by the probability of their queue.
+//! - The queues and their turns come from `fq_codel`: a hash assigns each flow to a queue, turns are counted
+//!   in bytes, and a flow whose queue was empty has one turn before the older flows.
+//! - PIE runs separately in each queue, with its own probability and burst allowance. Packets are dropped at
+//!   arrival, at random, by the probability of their queue.
 //! - An arriving packet is refused when all queues together are full, whatever its flow. `fq_codel` makes
 //!   room by dropping from the longest queue instead, so here a flood can take the buffer of others.
 //!
@@ -14,8 +14,8 @@
 //! - `memory_limit` counts the bytes of packets; the kernel counts the true size of its buffers.
 //! - `quantum` counts IP lengths. The default is the MTU and an Ethernet header of 14 bytes, as in `tc`.
 //! - tc needs `ecn` before `ecn_prob`; the order has no effect here.
-//! - PIE itself is that of `pie`, with its burst allowance of 150 ms and derandomised drops, and differs from
-//!   the kernel's as `pie` says.
+//! - PIE itself is the same as in `pie`, with its burst allowance of 150 ms and derandomised drops, and
+//!   differs from the kernel's as `pie` says.
 //!
 //! # Cost
 //! - O(1) per packet, and some ten floating-point operations per `tupdate` and queue in use.
@@ -94,7 +94,7 @@ const HEADER: u64 = 14;
 /// long.
 const QUANTA: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 /// The largest number of queues.
-const MOST_FLOWS: u32 = 65_536;
+const MAX_FLOWS: u32 = 65_536;
 
 impl Config {
     fn law(&self, context: &LinkContext) -> Result<Law, Invalid> {
@@ -132,8 +132,8 @@ impl Discipline for Config {
             let message = format!("{quantum} bytes are not between {least} and {most}; 1514 is usual");
             return Err(Invalid::new("quantum", message));
         }
-        if !(1..=MOST_FLOWS).contains(&self.flows) {
-            return Err(Invalid::new("flows", format!("{} is not between 1 and {MOST_FLOWS}", self.flows)));
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
+            return Err(Invalid::new("flows", format!("{} is not between 1 and {MAX_FLOWS}", self.flows)));
         }
         let law = self.law(context)?;
         let flow = Flow {
@@ -316,7 +316,7 @@ impl<P> Qdisc<P> for FqPie<P> {
         self.backlog = Backlog::ZERO;
     }
 
-    /// The queues in use count as flows. The memory is that of all queues, which always exist.
+    /// The queues in use count as flows. The memory includes all queues, which always exist.
     fn flow_table(&self) -> FlowTable {
         let entry = size_of::<Flow>();
         FlowTable {

@@ -419,7 +419,7 @@ mod tests {
 
     proptest! {
         /// Neither the removal of a flow with its last packet nor a restart of virtual time has an effect:
-        /// departures and drops are those of the reference. The table has the queued flows only.
+        /// departures and drops equal the reference's. The table contains the queued flows only.
         #[test]
         fn equals_the_reference(
             ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400),

@@ -79,7 +79,7 @@ impl Default for Config {
 }
 
 /// As many as buckets, of which tc has this many at most.
-const MOST_FLOWS: u32 = 65_536;
+const MAX_FLOWS: u32 = 65_536;
 
 impl Discipline for Config {
     const SUMMARY: &'static str = "stochastic fairness: flows hashed into queues that take turns";
@@ -92,9 +92,9 @@ impl Discipline for Config {
         if self.flows == 0 {
             return Err(Invalid::new("flows", "must be at least 1, for example 127"));
         }
-        if self.flows > MOST_FLOWS {
+        if self.flows > MAX_FLOWS {
             let message =
-                format!("{} queues are too many: write at most {MOST_FLOWS}, as many as divisor", self.flows);
+                format!("{} queues are too many: write at most {MAX_FLOWS}, as many as divisor", self.flows);
             return Err(Invalid::new("flows", message));
         }
         if !self.divisor.is_power_of_two() || self.divisor > 65536 {

@@ -14,7 +14,7 @@
 //! # Deviations
 //! - Flows are not announced. A flow gets its row, behind all others, with its first packet, and keeps it
 //!   when its queue is empty: a flow that returns in the middle of a term has its old place. When there are
-//!   more than `flows` rows, those of flows without queued packets are forgotten, all at once.
+//!   more than `flows` rows, the rows of flows without queued packets are forgotten, all at once.
 //! - Weights depend on the class, and may change when a flow becomes backlogged.
 //! - When the highest bit in use changes, the paper scales the place in the sequence. Here the sequence
 //!   always has 48 orders and terms without flows are skipped, which is equivalent, except that a flow that

@@ -18,8 +18,8 @@
 //!   counted in a unit that every weight divides.
 //! - A flow is remembered until virtual time has passed its finish; later it makes no difference. Passed
 //!   entries are removed when the table has about doubled. Flows that send one packet each can hold virtual
-//!   time still and leave an entry each, without end: when nearly `flows` are left, all that have no packet
-//!   queued are forgotten. Each may then start earlier than it should, by what its last packet cost.
+//!   time still and leave an entry each, without end: when nearly `flows` are left, all without a queued
+//!   packet are forgotten. Each may then start earlier than it should, by what its last packet cost.
 //!
 //! # Cost
 //! - Two table look-ups per packet. O(1) for a packet that arrives behind all others, otherwise O(log n) for
@@ -361,7 +361,7 @@ mod tests {
     }
 
     proptest! {
-        /// Departures and drops are those of the reference, which never removes a flow, wherever virtual time
+        /// Departures and drops equal the reference's, which never removes a flow, wherever virtual time
         /// restarts and passed entries are removed.
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..20u8, 0..6u64, 40..1500u32), 1..400), limit in 1..20u64) {

@@ -6,8 +6,8 @@
 //!   rounded down to a multiple of 2^i, and F is that plus 2·2^i. So within a group the order of starts is
 //!   the order of finishes, and only few different values exist at a time: they are slots of an array, which
 //!   find-first-set searches.
-//! - The stamps of a group are those of its earliest flow. Among the groups that have started, S ≤ V, the one
-//!   with the lowest F is served.
+//! - A group takes the stamps of its earliest flow. Among the groups that have started, S ≤ V, the one with
+//!   the lowest F is served.
 //! - Virtual time follows real time, and is never behind the earliest start: V ← max(V + elapsed, min S),
 //!   with rounded S.
 //! - The latency of a flow is at most L/ρ + 3·2^i + 2·L_max/r, with 2^i < 2·L_max/ρ. That is up to seven
@@ -27,7 +27,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet, and a few steps per group in use for each departure, for any
 //!   number of flows.
-//! - 155 bytes per flow with a reservation, beside the table; 800 per group.
+//! - 155 bytes per flow with a reservation, in addition to the table; 800 per group.
 //!
 //! # References
 //! - F. Checconi, L. Rizzo, P. Valente, "QFQ: Efficient Packet Scheduling with Tight Guarantees", IEEE/ACM

@@ -7,16 +7,16 @@
 //!   L/ρ of their oldest packet).
 //! - The packet joins the end of slot ⌊T⌋ mod P. A pointer moves round the array. It stays at a slot until
 //!   that is empty, which includes packets that arrive in the meantime.
-//! - So there is no sorting, and only the next slot in use is examined. With a large P the order is that of
-//!   the stamps. With a small P every flow sends as many packets per revolution, like round robin. The paper
-//!   states that without a definition of large.
+//! - So there is no sorting, and only the next slot in use is examined. With a large P packets leave in the
+//!   order of the stamps. With a small P every flow sends as many packets per revolution, like round robin.
+//!   The paper states that without a definition of large.
 //! - Packets without a reservation share the rest of the link, fairly by bytes.
 //!
 //! # Errors of the algorithm
 //! The errors are kept, because the paper measures this algorithm. Use `trr_sound` for reservations.
 //! - A stamp that is P or more ahead of the pointer wraps round into an earlier slot. Packets then leave in
-//!   the wrong order, even those of one flow. The gauge `wrapped_packets` counts the stamps so far ahead of
-//!   the shift clock.
+//!   the wrong order, even within one flow. The gauge `wrapped_packets` counts the stamps so far ahead of the
+//!   shift clock.
 //! - A stamp behind the pointer waits for a whole revolution. The shift clock does not include real time, so
 //!   a flow that arrives while slow flows wait gets such a stamp, with P = 101 as with any other P.
 //! - A flow that empties for a moment starts again at the shift clock, whatever service it has had.
@@ -32,7 +32,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n queued flows to maintain the minimum of
 //!   their starts, which the paper's cost omits. A few steps for each departure, with `scan true` up to P.
-//! - 130 bytes per flow with a reservation, 45 per packet and 8 per slot, beside the table.
+//! - 130 bytes per flow with a reservation, 45 per packet and 8 per slot, in addition to the table.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux

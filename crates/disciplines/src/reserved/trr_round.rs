@@ -2,7 +2,7 @@
 //! output array is sent from its first slot to its last.
 //!
 //! # Principles
-//! - A round begins when the array is empty. The oldest packet of each queued flow then gets a stamp, T = T
+//! - A round starts when the array is empty. The oldest packet of each queued flow then gets a stamp, T = T
 //!   of the flow's last packet + L/ρ. A new flow, and a flow that was empty since its last departure, starts
 //!   from the shift clock: T = SC + L/ρ. A flow that arrives during a round joins the next.
 //! - The shift clock is the lowest stamp of the round before. It never decreases.
@@ -30,7 +30,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet. A round costs one stamp per flow, which is one per packet;
 //!   the first departure of a round pays for all.
-//! - 140 bytes per flow with a reservation, beside the table, and 8 per slot.
+//! - 140 bytes per flow with a reservation, in addition to the table, and 8 per slot.
 //!
 //! # References
 //! - Y.-T. Chen, J.-R. Chen, "The Design and Implementation of Timestamp Round-Robin Scheduling in the Linux
@@ -102,7 +102,7 @@ struct Flow {
     fresh: bool,
     /// True if the flow has packets queued.
     queued: bool,
-    /// True if the flow is among those of the next round.
+    /// True if the flow belongs to the next round.
     listed: bool,
 }
 

@@ -19,7 +19,7 @@
 //!
 //! # Corrections to the published algorithm
 //! - Stamps P or more ahead wrapped round. Here a flow has one stamp, in a window with a heap beyond it.
-//! - Stamps behind the pointer waited for a revolution. Here the search begins at the lowest slot that can be
+//! - Stamps behind the pointer waited for a revolution. Here the search starts at the lowest slot that can be
 //!   in use.
 //! - The shift clock stopped while slow flows waited. Here it includes real time.
 //! - A pause lowered a flow's stamps. Here they start from max(V, T of the last packet).
@@ -27,9 +27,9 @@
 //! - Empty slots were examined one by one. Here find-first-set skips them.
 //!
 //! # Deviations
-//! - The default `width` is that of the rate for which it was built. It cannot follow a link that varies.
+//! - The default `width` follows from the rate for which it was built. It cannot follow a link that varies.
 //! - The description of this reconstruction files a stamp in the past under the slot of virtual time. Here
-//!   the window begins at the lowest slot in use, so a late flow, which packets of different sizes can cause,
+//!   the window starts at the lowest slot in use, so a late flow, which packets of different sizes can cause,
 //!   keeps its order.
 //! - V is shifted to the beginning of a slot, not to the earliest S in it. The bound needs V ≤ min S, which
 //!   still holds, and no sorted list is needed. A new flow may start up to δ earlier.
@@ -42,11 +42,11 @@
 //! - A packet in and a packet out take 620 instructions with 100 flows and 680 with 10,000 or more, compared
 //!   with 420 and 550 for `drr`. With 100,000 flows more than half of the time is the look-up, which waits
 //!   for memory.
-//! - 120 bytes per flow with a reservation, beside the table, and 12 per slot; the number of slots is a power
-//!   of two.
+//! - 120 bytes per flow with a reservation, in addition to the table, and 12 per slot; the number of slots is
+//!   a power of two.
 //!
 //! # References
-//! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: the page of `trr` has the reference. J. Cobb, M. Gouda, A.
+//! - Y.-T. Chen, J.-R. Chen, TRR, about 2000: the page of `trr` contains the reference. J. Cobb, M. Gouda, A.
 //!   El-Nahas, time-shift scheduling, 1998: the page of `tss`. For the bound: D. Stiliadis, A. Varma,
 //!   "Rate-Proportional Servers", IEEE/ACM ToN 6(2), 1998. For the calendar:
 //!   [`giveway_qdisc::blocks::Calendar`].
@@ -300,7 +300,7 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
 
-    /// Stamps of B 7 13, C 5 9: the order is that of `trr` with enough slots, for any number of slots.
+    /// Stamps of B 7 13, C 5 9: the order equals that in `trr` with enough slots, for any number of slots.
     #[test]
     fn stamps_do_not_wrap_round() {
         for slots in [1, 7, 11, 101, 4096] {

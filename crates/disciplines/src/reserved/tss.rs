@@ -20,7 +20,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue: a heap
 //!   by T, and a heap by S of the flows that start later.
-//! - 165 bytes per flow with a reservation, beside the table; none per packet.
+//! - 165 bytes per flow with a reservation, in addition to the table; none per packet.
 //!
 //! # References
 //! - J. Cobb, M. Gouda, A. El-Nahas, "Time-Shift Scheduling: Fair Scheduling of Flows in High-Speed
@@ -213,8 +213,8 @@ mod tests {
     }
 
     proptest! {
-        /// The departures are those of the definition with lists, and T is never more than twice the largest
-        /// L/ρ ahead of the clock.
+        /// The departures equal those by the definition with lists, and T is never more than twice the
+        /// largest L/ρ ahead of the clock.
         #[test]
         fn equals_its_definition(ops in prop::collection::vec((0..3u64, 0..5u16, 1..10u32), 1..200)) {
             let rates = [100, 6, 60, 5, 50];

@@ -3,8 +3,8 @@
 //!
 //! # Principles
 //! - A packet gets its stamp on arrival: T = max(now, T of its flow) + L/ρ. The clock of a flow that sends at
-//!   its rate follows real time. The clock of a faster flow runs ahead, and its packets come after those of
-//!   the others.
+//!   its rate follows real time. The clock of a faster flow runs ahead, and its packets come after the
+//!   others' packets.
 //! - The packet with the lowest stamp leaves next. Ties go to the flow with the lower number.
 //! - If the reservations fit the link, a packet leaves by T + L_max/r, whatever other flows do. So the
 //!   latency of a flow is L/ρ + L_max/r, as with weighted fair queueing.
@@ -19,7 +19,7 @@
 //!
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue.
-//! - 130 bytes per flow with a reservation and 16 per packet, beside the table.
+//! - 130 bytes per flow with a reservation and 16 per packet, in addition to the table.
 //!
 //! # References
 //! - L. Zhang, "Virtual Clock: A New Traffic Control Algorithm for Packet-Switched Networks", ACM

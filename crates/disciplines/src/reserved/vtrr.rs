@@ -21,7 +21,7 @@
 //!
 //! # Deviations
 //! - This is a reconstruction from the abstract of the paper and from its row in the TRR paper's table.
-//! - The default `width` is that of the rate for which it was built. It cannot follow a link that varies.
+//! - The default `width` follows from the rate for which it was built. It cannot follow a link that varies.
 //! - When the link becomes idle, v stays. The last F of a flow may be up to T ahead of it.
 //! - Within a class flows leave in the order in which their oldest packets became the oldest, not by arrival
 //!   of packets.
@@ -29,8 +29,8 @@
 //! # Cost
 //! - One table look-up for each arriving packet. Filing and search take a few steps for any number of flows,
 //!   and a 128-bit division per packet.
-//! - 105 bytes per flow with a reservation and 16 per packet, beside the table, and 8 per class; the number
-//!   of classes is a power of two.
+//! - 105 bytes per flow with a reservation and 16 per packet, in addition to the table, and 8 per class; the
+//!   number of classes is a power of two.
 //!
 //! # References
 //! - K.-H. Cho, H. Yoon, "Design and Analysis of a Fair Scheduling Algorithm for QoS Guarantees in High-Speed
@@ -180,8 +180,8 @@ mod tests {
     use giveway_qdisc::{Cx, FlowKey, Outbox, Packet, Qdisc, Rate, Streams};
     use proptest::prelude::*;
 
-    /// With narrow classes the order is that of self-clocked fair queueing, including D1 with F 15. Of equal
-    /// F the packet that became the oldest of its flow first leaves first: B1 before A2 (5), C1 before B2
+    /// With narrow classes the order equals self-clocked fair queueing, including D1 with F 15. Of equal F
+    /// the packet that became the oldest of its flow first leaves first: B1 before A2 (5), C1 before B2
     /// before A4 (10), C2 at 4 before D1 at 4.5 before B3 at 6 (15).
     #[test]
     fn narrow_classes_sort() {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     proptest! {
-        /// The departures are those of the definition, a list that is sorted by class and then by the time of
+        /// The departures match the definition, a list that is sorted by class and then by the time of
         /// filing, for any size of the window.
         #[test]
         fn equals_its_definition(

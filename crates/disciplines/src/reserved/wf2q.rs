@@ -21,7 +21,7 @@
 //! # Cost
 //! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue: a heap
 //!   of the eligible flows by finish, and a heap of the others by start.
-//! - 180 bytes per flow with a reservation, beside the table; none per packet.
+//! - 180 bytes per flow with a reservation, in addition to the table; none per packet.
 //!
 //! # References
 //! - J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", SIGCOMM 1996 and IEEE/ACM ToN

@@ -26,7 +26,7 @@
 //! - One table look-up for each arriving packet, and O(log n) for n flows with packets in the queue. One
 //!   arrival may remove many flows from the fluid, but each was added by an arrival. The O(n) per arrival of
 //!   1999 is for a sorted list.
-//! - 180 bytes per flow with a reservation and 16 per packet, beside the table.
+//! - 180 bytes per flow with a reservation and 16 per packet, in addition to the table.
 //!
 //! # References
 //! - A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989.
@@ -319,7 +319,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every stamp is that of the fluid in fractions, within the rounding error, which is less than a
+        /// Every stamp equals the fluid's stamp in fractions, within the rounding error, which is less than a
         /// thousandth of a nanosecond.
         #[test]
         fn stamps_are_those_of_the_fluid(

@@ -7,10 +7,10 @@
 //! - Lengths are those that the backend counts, IP lengths in the simulator; tc counts the header of the
 //!   link, too.
 //! - The default limit is 1,000 packets of full size, as with the usual transmit queue length of an
-//!   interface; in Linux it is that of the interface.
+//!   interface; Linux takes the length of the interface.
 //!
 //! # Cost
-//! - That of `fifo`.
+//! - The same as `fifo`.
 //!
 //! # References
 //! - Linux: tc-bfifo(8).

@@ -7,7 +7,7 @@
 //!   packet waits at the node where its route ends or where the tree does.
 //! - Each node serves its own queue and its branches in turn, one packet at a time. An empty one has no turn.
 //!   So packets of other links break up a run of packets for one link of the next router.
-//! - Faster links get more turns: the weight of a branch is its link's rate over the slowest rate beside it,
+//! - Faster links get more turns: the weight of a branch is its link's rate over the slowest rate next to it,
 //!   where rates are known. Otherwise, and for a node's own queue, it is 1. The turns of a branch are spread,
 //!   since turns in a row would be the bursts that this discipline prevents.
 //! - The sub-queues share the buffer. When it is full, the oldest packet of the largest sub-queue is dropped.
@@ -23,11 +23,11 @@
 //! - Weights are rounded to a sixteenth. The paper names link bandwidths as a parameter but gives no rule.
 //!   `inner smooth` counts packets; `inner deficit` and `inner srr` count bytes. The authors tried the latter
 //!   and rejected it.
-//! - The largest sub-queue is that of one node alone, by bytes. Among equal ones it is the oldest node, and
-//!   the root before all others. `measure packets` counts packets. `descend` goes from the root to the
-//!   largest part of each node instead. The dropped packet may be the arriving one.
+//! - The largest sub-queue is the largest of one node alone, by bytes. Among equal ones it is the oldest
+//!   node, and the root before all others. `measure packets` counts packets. `descend` goes from the root to
+//!   the largest part of each node instead. The dropped packet may be the arriving one.
 //! - `drop` selects other packets, and `order fifo` serves in the order of arrival with the same drops. They
-//!   separate the effect of the order from that of the drops.
+//!   separate the effect of the order from the effect of the drops.
 //! - Branches stay, as in the paper, but not without limit: above `branches` nodes, empty ones are forgotten.
 //!   Literal orders, which examine empty places, then serve differently.
 //! - When routes change, queued packets stay where they are, so a flow may be reordered.
@@ -125,10 +125,10 @@ impl Config {
 /// Checks the number of hops of the lookahead.
 pub(crate) fn check_level(level: u8) -> Result<usize, Invalid> {
     match usize::from(level) {
-        level if level <= NextHops::MOST => Ok(level),
+        level if level <= NextHops::MAX => Ok(level),
         level => Err(Invalid::new(
             "level",
-            format!("must be at most {}, not {level}: packets carry {} hops", NextHops::MOST, NextHops::MOST),
+            format!("must be at most {}, not {level}: packets carry {} hops", NextHops::MAX, NextHops::MAX),
         )),
     }
 }

@@ -5,20 +5,20 @@
 //! - When to drop is decided as in `ared`: by the average of all queued packets, before the buffer is full.
 //! - The arriving packet is queued first. Then a random packet of the largest sub-queue is dropped. So the
 //!   loss falls on the branch with the most packets, not on the branch of the arriving packet.
-//! - A full buffer drops packets by the same rule, and RED's count of packets begins again.
+//! - A full buffer drops packets by the same rule, and RED's count of packets starts again.
 //!
 //! # Deviations
 //! - The paper says that it "randomly picks up the packet to be dropped" without details. Its footnote
 //!   contrasts that with the head of the largest sub-queue, so the draw is taken to be within the largest.
-//!   `drop` has the other readings: any packet at all, the head of the largest, and plain RED, which drops
-//!   what arrives.
-//! - The parameters and their derivation are those of `ared`. The parameters of the tree are those of `bsq`.
+//!   `drop` contains the other readings: any packet at all, the head of the largest, and plain RED, which
+//!   drops what arrives.
+//! - The parameters and their derivation come from `ared`. The parameters of the tree come from `bsq`.
 //! - Packets are not marked, since the paper drops them.
 //!
 //! # Cost
-//! - That of `bsq` and of `ared`. A packet in the middle of a sub-queue is searched from the nearer end, so a
-//!   random drop costs a quarter of that queue's length on average. `random_any` first examines branches one
-//!   by one. In short buffers, the purpose of this discipline, both are negligible; with 100,000 packets
+//! - The costs of `bsq` and of `ared`. A packet in the middle of a sub-queue is searched from the nearer end,
+//!   so a random drop costs a quarter of that queue's length on average. `random_any` first examines branches
+//!   one by one. In short buffers, the purpose of this discipline, both are negligible; with 100,000 packets
 //!   queued a drop takes a tenth of a millisecond.
 //!
 //! # References

@@ -113,9 +113,9 @@ impl Discipline for Config {
         self.children().band_of(like, context)
     }
 
-    /// The first strict band has the link, and the others are guaranteed nothing. Without strict bands each
-    /// has its share, after the latency of deficit round robin (Lenzini, Mingozzi and Stea 2004; and a packet
-    /// for a band that leaves the turns when it is empty).
+    /// The first strict band has the link, and the others have no guarantee. Without strict bands each has
+    /// its share, after the latency of deficit round robin (Lenzini, Mingozzi and Stea 2004; and a packet for
+    /// a band that leaves the turns when it is empty).
     fn class_service(&self, band: u32, context: &LinkContext) -> Result<ClassService, String> {
         let path = self.children().path_in_order(band)?;
         match (band, self.strict) {

@@ -11,16 +11,16 @@
 //!   proportion to their curves `ls`, by virtual times, from the top of the tree down to a leaf. This service
 //!   does not count for deadlines, so a class is not punished for what others left.
 //! - *Upper limit*: a class with a curve `ul` gets no more than this by link sharing.
-//! - Curves of a running class are the least of those that began with its busy periods, so that an idle class
-//!   saves nothing.
+//! - Curves of a running class are the minimum of the curves that started with its busy periods, so that an
+//!   idle class accumulates no credit.
 //!
 //! # Deviations
-//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a
-//!   class has a name and its filters.
+//! - In Linux a class has a number such as 1:10, and filters are set up by separate commands. Here a class
+//!   has a name and its filters.
 //! - Linux schedules by the length of the packet that it finds at the head of a leaf. Here that packet has
 //!   left the leaf's discipline, so packets that arrive in the meantime come after it.
-//! - A class that begins to share gets the mean of the least and of the latest virtual time of the others, as
-//!   in the paper; where it has been ahead of both, it keeps its own.
+//! - A class that starts to share gets the mean of the smallest and of the latest virtual time of the others,
+//!   as in the paper; where it has been ahead of both, it keeps its own.
 //! - Real-time curves of inner classes have no effect and are refused.
 //!
 //! # Cost
@@ -29,7 +29,7 @@
 //!
 //! # References
 //! - Stoica, Zhang and Ng, "A Hierarchical Fair Service Curve Algorithm for Link-Sharing, Real-Time and
-//!   Priority Services", SIGCOMM 1997; section numbers are those of the journal version, 2000.
+//!   Priority Services", SIGCOMM 1997; section numbers refer to the journal version, 2000.
 //! - Linux: tc-hfsc(7) and tc-hfsc(8), for the words of a curve.
 
 mod curve;
@@ -108,7 +108,7 @@ pub struct ServiceCurve {
     /// The rate of the second piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub m2: Option<Rate>,
-    /// Bytes that have the delay dmax: the largest packet, or a frame of video.
+    /// Bytes with the delay dmax: the largest packet, or a frame of video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub umax: Option<Bytes>,
     /// The largest delay of umax bytes.

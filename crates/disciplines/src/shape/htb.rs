@@ -18,11 +18,11 @@
 //!   names of a range are divided among them, and a filter with a range of hosts has one host for each class.
 //!
 //! # Deviations
-//! - In Linux a class has a number such as 1:10, and filters are set up by commands of their own. Here a
-//!   class has a name and its filters. A tree is written as it is nested, so it has no cycles.
+//! - In Linux a class has a number such as 1:10, and filters are set up by separate commands. Here a class
+//!   has a name and its filters. A tree is written as it is nested, so it has no cycles.
 //! - In Linux a filter may be at any class. Here the filters of an inner class hold for all classes below, in
 //!   addition to their own.
-//! - `ceil` above that of the parent is refused; in Linux it has no effect.
+//! - `ceil` above the parent's is refused; in Linux it has no effect.
 //! - A leaf that holds its packets back, as a shaper does, is passed over until they may leave.
 //! - Default bursts are an MTU and 100 bytes, which is tc's default on a kernel with precise timers. Lengths
 //!   are IP lengths.
@@ -346,7 +346,7 @@ impl<P> Htb<P> {
         self.direct.push(pkt);
     }
 
-    /// A class has nothing to send.
+    /// A class has no packets to send.
     fn rests(&mut self, class: u32) {
         if self.tree.is_active(class) {
             self.tree.deactivate(class);

@@ -3,9 +3,9 @@
 //! # Principles
 //! - A packet waits for `delay`, which varies by `jitter`. The queue is in the order of departure times, so
 //!   packets with different delays overtake each other.
-//! - `loss` loses packets independently, `gemodel` and `state` in bursts. A lost packet has the reason
-//!   `wire`, since it stands for a loss behind the queue. With `ecn` it is marked instead, if its sender
-//!   supports ECN.
+//! - `loss` loses packets independently, `gemodel` and `state` in bursts. A lost packet is reported with the
+//!   reason `wire`, since it stands for a loss behind the queue. With `ecn` it is marked instead, if its
+//!   sender supports ECN.
 //! - `reorder` sends a share of the packets at once, past those that wait: after each `gap` - 1 packets that
 //!   wait, packets are sent at once with this probability until one is.
 //! - `rate` is a transmitter in front of the delay. It counts what a link adds: `overhead` bytes per packet,
@@ -26,9 +26,9 @@
 //!   is asked for. The kernel mixes uniform variables, so that a correlation also changes the mean share of
 //!   losses and narrows the jitter; the manual calls it deprecated.
 //! - Without `distribution` the jitter is uniform, from `delay` - `jitter` to `delay` + `jitter`, as in the
-//!   kernel; the manual says normal. With one, `jitter` is the standard deviation. `pareto` has the shape 3,
-//!   and `paretonormal` adds a quarter of a normal variable to three quarters of one of Pareto. A negative
-//!   delay is none. tc reads these distributions from tables.
+//!   kernel; the manual says normal. With one, `jitter` is the standard deviation. `pareto` contains the
+//!   shape 3, and `paretonormal` adds a quarter of a normal variable to three quarters of one of Pareto. A
+//!   negative delay is none. tc reads these distributions from tables.
 //! - A packet that `reorder` sends at once does not wait for the transmitter of `rate`.
 //! - `slot` has no distributions. tc puts another discipline behind netem; here the link follows.
 //!
@@ -69,13 +69,13 @@ pub struct Config {
     pub delay: Span,
     /// Variation of the delay: the largest of a uniform distribution, otherwise the standard deviation.
     pub jitter: Span,
-    /// Correlation of the delay of a packet with that of the one before.
+    /// Correlation of the delay of a packet with the delay of the one before.
     pub correlation: Share,
     /// Distribution of the delay.
     pub distribution: Distribution,
     /// Probability that a packet is lost.
     pub loss: Share,
-    /// Correlation of the loss of a packet with that of the one before.
+    /// Correlation of the loss of a packet with the loss of the one before.
     pub loss_correlation: Share,
     /// Losses in bursts, by Gilbert and Elliott: `[p r 1-h 1-k]`, the probabilities that the good and the bad
     /// state end, and of a loss in the bad and in the good state. By default r is 1 - p, 1-h 100 % and 1-k 0.

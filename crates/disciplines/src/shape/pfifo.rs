@@ -4,11 +4,11 @@
 //! - It is `fifo limit Np`: `pfifo limit 100` holds 100 packets.
 //!
 //! # Deviations
-//! - The default limit is 1,000 packets, the usual transmit queue length of an interface; in Linux it is that
-//!   of the interface.
+//! - The default limit is 1,000 packets, the usual transmit queue length of an interface; Linux takes the
+//!   length of the interface.
 //!
 //! # Cost
-//! - That of `fifo`.
+//! - The same as `fifo`.
 //!
 //! # References
 //! - Linux: tc-pfifo(8).

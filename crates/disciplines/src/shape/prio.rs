@@ -91,7 +91,7 @@ impl Discipline for Config {
         self.children().band_of(like, context)
     }
 
-    /// Band 0 has the link. Nothing limits it, so that the others are guaranteed nothing.
+    /// Band 0 has the link. Nothing limits it, so that the others have no guarantee.
     fn class_service(&self, band: u32, context: &LinkContext) -> Result<ClassService, String> {
         let path = self.children().path_in_order(band)?;
         match band {

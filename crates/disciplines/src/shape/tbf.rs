@@ -17,19 +17,19 @@
 //!   counts it as sent. Linux does the same.
 //! - `limit` bounds the whole backlog, that packet included. With an explicit child the limit is the child's,
 //!   and the backlog may be one packet more.
-//! - tc requires `rate`, `burst` and one of `limit` and `latency`. Here the rate defaults to that of the
-//!   link, the burst to 5 kb, and the limit to 1,000 packets. `mpu`, `overhead` and `linklayer` are left out:
-//!   lengths are IP lengths.
-//! - Without `rate` the filter follows the rate of a link that varies. A limit from `latency` stays that of
-//!   the rate for which it was built.
+//! - tc requires `rate`, `burst` and one of `limit` and `latency`. Here the rate defaults to the link's, the
+//!   burst to 5 kb, and the limit to 1,000 packets. `mpu`, `overhead` and `linklayer` are left out: lengths
+//!   are IP lengths.
+//! - Without `rate` the filter follows the rate of a link that varies. A limit from `latency` still follows
+//!   from the rate for which it was built.
 //! - A packet that is larger than a bucket could never leave, and is refused on arrival. Linux splits large
 //!   GSO packets.
 //!
 //! # Cost
-//! - Two multiplications per packet, and the cost of the child. A division when a packet has to wait.
+//! - Two multiplications per packet, and the cost of the child. A division when a packet must wait.
 //!
 //! # References
-//! - Linux: tc-tbf(8). The bucket is that of RFC 2697 and RFC 2698 in one colour.
+//! - Linux: tc-tbf(8). The bucket follows RFC 2697 and RFC 2698, in one colour.
 
 use std::any::Any;
 
@@ -37,7 +37,7 @@ use giveway_qdisc::blocks::{Head, Lookahead, TokenBucket};
 use giveway_qdisc::check_limit;
 use giveway_qdisc::{
     Backlog, Bytes, ClassState, Cx, DropReason, FlowTable, Guarantee, Invalid, Limit, LinkContext,
-    MOST_PACKETS, Next, Packet, Properties, Qdisc, Rate, Span, Time,
+    MAX_PACKETS, Next, Packet, Properties, Qdisc, Rate, Span, Time,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ use crate::{Advice, Discipline, Spec};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The rate at which credit grows. By default that of the link.
+    /// The rate at which credit grows. Default: the link's rate.
     pub rate: Option<Rate>,
     /// Largest credit. tc also calls it `buffer` and `maxburst`.
     #[schemars(extend("x-aliases" = ["buffer", "maxburst"]))]
@@ -60,7 +60,7 @@ pub struct Config {
     /// The limit as the longest time that a packet waits for credit. tc also calls it `lat`.
     #[schemars(extend("x-aliases" = ["lat"]))]
     pub latency: Option<Span>,
-    /// Rate at which a burst is sent. By default that of the link.
+    /// Rate at which a burst is sent. Default: the link's rate.
     pub peakrate: Option<Rate>,
     /// Part of a burst that is sent at once if there is a peak rate. By default the largest packet of the
     /// link. tc also calls it `minburst`.
@@ -174,7 +174,7 @@ impl Config {
         match &self.child {
             Some(child) => Spec::clone(child),
             None => {
-                Spec::fifo(fifo::Config { limit: Limit::Packets(MOST_PACKETS), ..fifo::Config::default() })
+                Spec::fifo(fifo::Config { limit: Limit::Packets(MAX_PACKETS), ..fifo::Config::default() })
             }
         }
     }
@@ -231,7 +231,7 @@ pub struct Tbf<P> {
     limit: Option<Limit>,
     sustained: TokenBucket,
     peak: Option<TokenBucket>,
-    /// True if the rate is that of the link.
+    /// True if the rate is the link's.
     follows_link: bool,
     queue: Lookahead<P, Box<dyn Qdisc<P>>>,
 }

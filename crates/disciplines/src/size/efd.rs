@@ -12,7 +12,7 @@
 //!   low packet, or the arrival itself if none is low.
 //! - The order within a flow needs no extra work: while a low packet of a flow is queued, the flow keeps its
 //!   entry, and its later packets are low, too.
-//! - Parameters can be changed while packets are queued. A flow that has a low packet in the queue stays low
+//! - Parameters can be changed while packets are queued. A flow with a low packet in the queue stays low
 //!   until it is forgotten, also under a higher threshold. When the limit is lowered, the packets that would
 //!   leave last are dropped.
 //!
@@ -120,12 +120,12 @@ pub struct Efd<P> {
     limit: Limit,
     threshold: Limit,
     count_first: bool,
-    /// Flows that have a packet queued.
+    /// Flows with a packet queued.
     flows: FlowMap<Flow>,
     queue: TwoLevel<P>,
 }
 
-/// A flow that has a packet queued.
+/// A flow with a packet queued.
 #[derive(Debug)]
 struct Flow {
     /// Amount that it offered since it became backlogged, in the unit of the threshold, saturating: the

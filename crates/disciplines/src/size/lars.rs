@@ -2,8 +2,8 @@
 //! locked out.
 //!
 //! # Principles
-//! - As in LAS, the bytes that a flow has sent rank its packets, and the least goes first. But this volume
-//!   decays: it is multiplied by a factor β for each second that passes.
+//! - As in LAS, the bytes that a flow has sent rank its packets, and the lowest rank goes first. But this
+//!   volume decays: it is multiplied by a factor β for each second that passes.
 //! - One parameter sets the decay: `lockout` is the longest time that one flow can block another. A new flow
 //!   that sends C bytes per second blocks a flow of volume V for ln(1 + λV/C)/λ, with λ = -ln β. No flow
 //!   builds up more than C/λ at the rate of the link, so that is at most ln 2/λ: the time in which a volume
@@ -22,9 +22,9 @@
 //! - β applies per second and continuously: the only reading by which the bound is a time.
 //! - Volumes and ranks are kept as logarithms in fixed point. The fraction has 27 bits at the shortest
 //!   `lockout`, 1 ms, one more for each doubling, and at most 40: precision grows with what can be sent in
-//!   that time. At 2 s (38 bits) a packet of 64 bytes still counts beside 10 TB.
-//! - Entries are forgotten as by LAS here, not earlier: after full decay the rank of a flow is hardly above
-//!   that of a new one.
+//!   that time. At 2 s (38 bits) a packet of 64 bytes still counts next to 10 TB.
+//! - Entries are forgotten as by LAS here, not earlier: after full decay the rank of a flow is hardly above a
+//!   new one's.
 //! - Only the abstract of the paper was available; other choices are as documented here.
 //!
 //! # Cost
@@ -166,8 +166,8 @@ impl<P> Qdisc<P> for Lars<P> {
 
 /// The shortest time in which volumes can halve. A rank has room for 213 days of it, the range of the clock.
 const SHORTEST: Span = Span::ms(1);
-/// The most bits of a rank's fraction. Together with those of a length's logarithm they fit the 53 of a
-/// float.
+/// Maximum number of bits in a rank's fraction. Together with the bits of a length's logarithm they fit the
+/// 53 of a float.
 const FINEST: u32 = 40;
 
 /// The scale of volumes that is invariant under decay: 1 + log₂ V + t/`lockout`, in fixed point.
@@ -366,7 +366,7 @@ mod tests {
     }
 
     proptest! {
-        /// Without decay the departures and drops are those of LAS, also with tables that forget flows.
+        /// Without decay the departures and drops equal those under LAS, also with tables that forget flows.
         #[test]
         fn without_decay_it_is_las(ops in ops(), limit in 1..20u64, in_bytes: bool, sweep in 0..30u64, flows in 1..6u32) {
             let limit = if in_bytes { Limit::Bytes(limit * 1500) } else { Limit::Packets(limit) };

@@ -76,10 +76,10 @@ impl Default for Config {
 }
 
 /// Largest number of levels: the priorities of a switch.
-const MOST: usize = 8;
+const MAX: usize = 8;
 
 /// The backlog of each level, as gauges.
-const GAUGES: [&str; MOST] = [
+const GAUGES: [&str; MAX] = [
     "level0_packets",
     "level1_packets",
     "level2_packets",
@@ -96,9 +96,9 @@ impl Discipline for Config {
 
     fn build<P: 'static>(&self, context: &LinkContext) -> Result<Pias<P>, Invalid> {
         check_limit("limit", self.limit, context.mtu)?;
-        if self.thresholds.len() >= MOST {
+        if self.thresholds.len() >= MAX {
             let message =
-                format!("{} thresholds are more than {}: leave some out", self.thresholds.len(), MOST - 1);
+                format!("{} thresholds are more than {}: leave some out", self.thresholds.len(), MAX - 1);
             return Err(Invalid::new("thresholds", message));
         }
         let pairs = self.thresholds.iter().zip(self.thresholds.iter().skip(1));
@@ -154,7 +154,7 @@ impl Discipline for Config {
 pub struct Pias<P> {
     /// Thresholds in bytes, rising.
     thresholds: Vec<u64>,
-    levels: SentLevels<P, MOST>,
+    levels: SentLevels<P, MAX>,
 }
 
 impl<P> Qdisc<P> for Pias<P> {

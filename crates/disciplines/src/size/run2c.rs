@@ -1,4 +1,4 @@
-//! Run2C: the first bytes of every flow go ahead, by the bytes that the flow has sent since it began.
+//! Run2C: the first bytes of every flow go ahead, by the bytes that the flow has sent since it started.
 //!
 //! # Principles
 //! - Two queues in one buffer, as in `efd`: a high one, and a low one that is served when the high one is
@@ -16,7 +16,7 @@
 //!
 //! # Deviations
 //! - The EFD paper compares with Run2C, but specifies neither its drop policy nor its behaviour without
-//!   marked packets. The drop policy is that of `efd`, and `source table` is the table of LAS, so that only
+//!   marked packets. The drop policy comes from `efd`, and `source table` is the table of LAS, so that only
 //!   the choice of the level differs.
 //! - The table counts all arrivals, dropped packets included: the size is the load that the flow sent, as
 //!   with offsets.
@@ -35,7 +35,7 @@
 //!   Predictability of the response time", INFOCOM 2004, for Run2C.
 //! - J. Chen, M. Heusse, G. Urvoy-Keller, "EFD: An Efficient Low-Overhead Scheduler", NETWORKING 2011:
 //!   section 2 for its description, section 5.1 for the sweep, section 5.2 for it with a threshold of 30 KB
-//!   beside EFD.
+//!   next to EFD.
 
 use giveway_qdisc::blocks::{Level, Memory};
 use giveway_qdisc::{

@@ -6,16 +6,16 @@
 //!   senders write the remainder of the flow into their packets. LAS, EFD and Run2C estimate this number, so
 //!   SRPT is their reference.
 //! - Flows compete, not packets. Within a flow the remainder falls from packet to packet, so the packet with
-//!   the least is the flow's last: sending it first would reverse every flow. The remainder of a flow is that
-//!   of its earliest packet: all bytes that must still pass this link. The flow with the least sends that
-//!   packet.
+//!   the smallest one is the flow's last: sending it first would reverse every flow. The remainder of a flow
+//!   is the value in its earliest packet: all bytes that must still pass this link. The flow with the
+//!   smallest remainder sends that packet.
 //! - When the queue is full, the flow with the most left loses its last packet.
 //! - There is state for queued flows only.
 //! - Flows without a remainder come last, and take turns.
 //!
 //! # Deviations
-//! - pFabric ranks a flow by the least remainder of its packets, and sends the earliest. Then a flow that is
-//!   queued whole ranks by its last packet, whatever its size, and two of them are not distinguished. Here
+//! - pFabric ranks a flow by the smallest remainder of its packets, and sends the earliest. Then a flow that
+//!   is queued whole ranks by its last packet, whatever its size, and two of them are not distinguished. Here
 //!   the earliest packet counts.
 //! - Among flows with an equal remainder, the one that has had it longest goes first, until it ends. Flows
 //!   without a remainder always tie, and so do flows with 4 GiB or more left and flows without an end, for
@@ -307,8 +307,8 @@ mod tests {
     }
 
     proptest! {
-        /// The departures and drops are those of the reference for any remainders that senders provide, and
-        /// the packets of a flow stay in order.
+        /// The departures and drops equal the reference's for any remainders that senders provide, and the
+        /// packets of a flow stay in order.
         #[test]
         fn equals_the_reference(ops in prop::collection::vec((0..8u8, 0..6u64, 0..8u32), 1..400), limit in 1..20u64) {
             let mut srpt = built(Limit::Packets(limit));

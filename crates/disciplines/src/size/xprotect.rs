@@ -5,8 +5,8 @@
 //!   detected flows are in the table. Each packet of another flow is detected with `probability`, and its
 //!   flow then enters the table.
 //! - Most flows are short and most packets belong to long ones. With a probability of 1% it detects 18% of
-//!   the flows of 20 packets, 63% of those of 100 packets, and all of 1,000: 1 - (1 - p)^n.
-//! - The bytes before the detection are unknown, so the count begins there.
+//!   the flows of 20 packets, 63% of the flows of 100 packets, and all of 1,000: 1 - (1 - p)^n.
+//! - The bytes before the detection are unknown, so the count starts there.
 //! - The table is visited every `sweep` and forgets flows that were silent for `idle`; it holds at most
 //!   `flows`, and at that number removes those that have been silent longest.
 //! - When the buffer is full, the packet that would leave last is dropped (`drop pushout`), or the arrival
@@ -21,8 +21,8 @@
 //!   That is the default. `drop tail` is the same without knock-out.
 //!
 //! # Deviations
-//! - Cross-Protect used such a table for admission control beside fair queueing. The EFD paper made a
-//!   discipline of it, which is implemented here.
+//! - Cross-Protect used such a table for admission control, in addition to fair queueing. The EFD paper made
+//!   a discipline of it, which is implemented here.
 //! - The full texts on Sift and on threshold sampling were not available: their descriptions follow the
 //!   abstracts and the EFD paper, and the rule of `retest` is a choice made here.
 //! - A flow with a low packet queued is never forgotten, even if it was silent for `idle`: its order depends
@@ -301,7 +301,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// The discipline with the given draws, or with those of stream 1.
+    /// The discipline with the given draws, or with the draws of stream 1.
     fn built<P: 'static>(config: &Config, draws: Option<Vec<f64>>) -> XProtect<P> {
         let mut built = config.build(&LinkContext::new(Rate::mbit(10), Streams::new(1))).unwrap();
         if let Some(draws) = draws {

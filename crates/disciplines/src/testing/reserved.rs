@@ -36,8 +36,8 @@ const W: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'D', 1), (1.0, 'B', 2), (1
 /// A flow that arrives while slow ones are backlogged, for the rates 100, 6, 60 and 5.
 const X: &[(f64, char, u32)] = &[(0.0, 'A', 4), (0.0, 'B', 1), (2.5, 'D', 1), (3.5, 'C', 1)];
 
-/// A slow flow's stamp that is further ahead than 101 slots, 150, beside 20 packets whose stamps are 3, 6 and
-/// so on.
+/// A slow flow's stamp that is further ahead than 101 slots, 150, next to 20 packets whose stamps are 3, 6
+/// and so on.
 const WRAP: &[(f64, char, u32)] = &[(0.0, 'A', 20), (0.0, 'B', 1)];
 
 /// The order in which the trace W of the specification leaves.
@@ -126,7 +126,7 @@ pub fn operations() -> impl Strategy<Value = Vec<(u64, bool, u16, u32)>> {
     prop::collection::vec((gap, arrives, 0..5u16, 1..10u32), 1..250)
 }
 
-/// Compares each departure of a discipline with that of its model.
+/// Compares each departure of a discipline with its model.
 pub fn follows(
     spec: &str,
     model: &mut impl Model,

@@ -29,12 +29,12 @@ impl Looks {
 /// The series of a figure, with their labels and looks.
 pub(super) struct Legend {
     entries: Vec<Entry>,
-    /// True if lines have dashes. Those of many points would be lost in the dashes.
+    /// True if lines have dashes. Lines of many points would be lost in the dashes.
     pub(super) dashed: bool,
 }
 
-/// The most points of a line with dashes.
-const MOST_DASHED: usize = 200;
+/// Maximum number of points of a line with dashes.
+const MAX_DASHED: usize = 200;
 
 struct Entry {
     name: String,
@@ -81,7 +81,7 @@ impl Legend {
             .collect();
         entries.iter_mut().zip(labels).for_each(|(entry, label)| entry.label = label);
         let lines = |panel: &&Panel| matches!(panel.mark, Mark::Line | Mark::Steps);
-        let short = |panel: &Panel| panel.series.iter().all(|series| series.points.len() <= MOST_DASHED);
+        let short = |panel: &Panel| panel.series.iter().all(|series| series.points.len() <= MAX_DASHED);
         let mut lines = figure.panels.iter().filter(lines).peekable();
         let dashed = lines.peek().is_some() && lines.all(short);
         Legend { entries, dashed }

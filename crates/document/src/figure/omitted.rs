@@ -9,7 +9,7 @@ pub(super) struct Omitted {
     pub(super) no_logarithm: usize,
     /// Points outside the domain of an axis.
     pub(super) beyond: usize,
-    /// Intervals that begin at or below zero on a logarithmic axis.
+    /// Intervals that start at or below zero on a logarithmic axis.
     pub(super) cut: usize,
     /// For each panel with too many points, the number of drawn points and of all points.
     pub(super) thinned: Option<(usize, usize)>,

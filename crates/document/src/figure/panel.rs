@@ -8,8 +8,8 @@ use crate::axis::{PLAIN, extent, logarithmic};
 use crate::columns::{Columns, json as columns_json, rounded, thinned_by};
 use crate::parts::{Axis, Mark, Panel, Point, Series};
 
-/// The most points of a panel that are drawn as points.
-const MOST_POINTS: usize = 3_000;
+/// Maximum number of points of a panel that are drawn as points.
+const MAX_POINTS: usize = 3_000;
 
 /// Lines with at most this number of points show each point.
 const FEW: usize = 30;
@@ -27,7 +27,7 @@ struct Drawn<'a> {
 }
 
 impl Panel {
-    /// The specification and the data; `None` if there is nothing to draw.
+    /// The specification and the data; `None` if there are no data to draw.
     pub(super) fn plot(
         &self,
         legend: &Legend,
@@ -68,7 +68,7 @@ impl Panel {
         Some((json!({ "height": height, "layer": layers }), tables))
     }
 
-    /// The points of a series that have a position on the axes.
+    /// The points of a series with a position on the axes.
     fn drawable(&self, series: &Series, omitted: &mut Omitted) -> Vec<Point> {
         let beyond = |axis: &Axis, value: f64| {
             axis.domain.is_some_and(|(from, to)| value < from.min(to) || value > from.max(to))
@@ -91,7 +91,7 @@ impl Panel {
         kept
     }
 
-    /// True if the x axis is logarithmic. The axis of bars is not, because they are beside each other.
+    /// True if the x axis is logarithmic. The axis of bars is not, because they stand side by side.
     fn is_logarithmic_in_x(&self) -> bool {
         self.x.logarithmic && self.x.categories.is_empty() && self.mark != Mark::Bars
     }
@@ -202,7 +202,7 @@ impl Panel {
                     vec![json!({ "data": { "name": "points" }, "mark": mark, "encoding": line })];
                 if longest <= if steps { 1 } else { FEW } {
                     layers.push(dots(45, 1.0, &encoding));
-                } else if all <= MOST_POINTS {
+                } else if all <= MAX_POINTS {
                     // Invisible: they have the tooltips, because a line as a whole has only one.
                     layers.push(dots(60, 0.0, &encoding));
                 }
@@ -270,7 +270,7 @@ fn titled(axis: &Axis) -> Value {
     if axis.title.is_empty() { Value::Null } else { json!(axis.title) }
 }
 
-/// The scale of an axis with numbers. A linear scale begins at zero if `zero` is true.
+/// The scale of an axis with numbers. A linear scale starts at zero if `zero` is true.
 fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = f64>, zero: bool) {
     encoding["type"] = json!("quantitative");
     match (axis.logarithmic, axis.domain) {
@@ -293,10 +293,10 @@ fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = 
 /// Keeps as many points of a panel as a screen can show.
 fn thin(drawn: &mut [Drawn<'_>], omitted: &mut Omitted) {
     let all: usize = drawn.iter().map(|series| series.points.len()).sum();
-    if all <= MOST_POINTS {
+    if all <= MAX_POINTS {
         return;
     }
-    let each = MOST_POINTS / drawn.len();
+    let each = MAX_POINTS / drawn.len();
     for series in drawn.iter_mut() {
         series.points = thinned_by(&series.points, each.max(2), |point| (point.x, point.y));
     }

@@ -20,7 +20,7 @@ const EVENTS: usize = 200;
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 /// Largest number of reservations of a direction.
-const MOST: usize = 12;
+const MAX: usize = 12;
 /// Largest number of reservations of one owner.
 const OWN: usize = 3;
 
@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) {
     let key = (flags & 1 != 0).then(|| SipHasher::new(1, 2));
     let settings = Settings {
         key,
-        most: MOST,
+        most: MAX,
         owner_flows: OWN,
         lifetime: Span::s(60),
         open_share: if flags & 2 == 0 { 0 } else { 500_000 },
@@ -156,7 +156,7 @@ impl Bridge {
     fn check(&self) {
         for shown in self.admission.status(self.now).into_iter().flatten() {
             assert!(shown.reserved <= shown.capacity, "{shown:?}");
-            assert!(shown.list.len() <= MOST, "{shown:?}");
+            assert!(shown.list.len() <= MAX, "{shown:?}");
             // An address can be forged, so requests without the key do not count against an owner with the
             // key.
             let mut own: BTreeMap<(u64, bool), usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Any line to the control socket gets an answer of one line. A rejected setting changes nothing.
+//! Any line to the control socket gets an answer of one line. A rejected setting has no effect.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -19,8 +19,8 @@ use giveway_qdisc::{
 };
 use giveway_wire::fragment::{ETHER_TYPE, Size};
 
-/// Disciplines of the bridge. The first are fast. All that change packets, or whose flows differ from those
-/// of the frames, are included.
+/// Disciplines of the bridge. The first are fast. All that change packets, or whose flows differ from the
+/// frames' flows, are included.
 const SPECS: [&str; 12] = [
     "fifo limit 20p",
     "fifo limit 9000b",

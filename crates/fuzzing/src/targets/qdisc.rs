@@ -4,8 +4,8 @@ use giveway_disciplines::Spec;
 use giveway_qdisc::contract::{drive, ops_from_bytes};
 use giveway_qdisc::{LinkContext, Rate, Streams};
 
-/// Largest number of operations: more take longer and find nothing new.
-const MOST: usize = 400;
+/// Largest number of operations: more take longer and find no new errors.
+const MAX: usize = 400;
 
 /// Input: a line with the discipline, one byte that selects the link, then operations.
 pub fn run(input: &[u8]) {
@@ -17,7 +17,7 @@ pub fn run(input: &[u8]) {
     let context = LinkContext::new(rate, Streams::new(u64::from(link / 4)).within("fuzz"));
     let Ok(mut qdisc) = spec.build_numbered(&context) else { return };
     let mut operations = ops_from_bytes(operations);
-    operations.truncate(MOST);
+    operations.truncate(MAX);
     if let Err(violation) = drive(&mut qdisc, spec.properties(&context), &operations) {
         panic!("{spec} at {rate}: {}", violation.0);
     }

@@ -6,12 +6,12 @@ use crate::moment;
 
 /// Folder for relative paths of a scenario. It does not exist, so they name no file.
 pub(super) const FOLDER: &str = "/nonexistent";
-/// Largest length of a text, in bytes. Longer ones are slow and find nothing new.
+/// Largest length of a text, in bytes. Longer ones are slow and find no new errors.
 const LONGEST: usize = 16 << 10;
 /// Largest number of `--set` changes.
 const CHANGES: usize = 8;
 
-/// Input: a scenario file. Lines that begin with `#set ` are `--set` changes to it.
+/// Input: a scenario file. Lines that start with `#set ` are `--set` changes to it.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     // Reading a device such as /dev/stdin could block.
@@ -41,7 +41,7 @@ pub(super) fn check(draft: Draft) {
     moment::run(&draft, &scenario);
 }
 
-/// Checks that every diagnostic has a message and a valid position.
+/// Checks that every diagnostic states a message and a valid position.
 fn check_error(error: &ScenarioError) {
     let errors = error.diagnostics.iter().filter(|found| found.severity == Severity::Error);
     assert!(errors.count() > 0, "a rejected scenario has an error");

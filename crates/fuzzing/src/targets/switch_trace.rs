@@ -9,7 +9,7 @@ use crate::scratch;
 
 /// Duration of a run, in slots.
 const SLOTS: u64 = 100;
-/// Largest length of a capture, in bytes. Longer ones find nothing new.
+/// Largest length of a capture, in bytes. Longer ones find no new errors.
 const LONGEST: usize = 16 << 10;
 
 /// Input: three bytes of settings, then the capture.

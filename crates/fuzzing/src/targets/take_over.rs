@@ -6,7 +6,7 @@ use giveway_control::handover::{
     Earlier, HandOverAnswer, HandOverRequest, Moment, Received, Step, Successor,
 };
 
-/// Input: lines. Those that begin with `hand-over` are sent to the bridge, the others are answers to the
+/// Input: lines. Those that start with `hand-over` are sent to the bridge, the others are answers to the
 /// process that takes over, from a bridge that may be hostile.
 pub fn run(input: &[u8]) {
     let text = String::from_utf8_lossy(input);

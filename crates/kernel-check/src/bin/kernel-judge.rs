@@ -2,7 +2,7 @@
 //! arrivals at the same times, and must send the same packets in the same order, and drop the same packets
 //! for the same reasons. `cargo xtask test-kernel` runs this program.
 //!
-//! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the least
+//! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the minimum
 //! number of arrivals.
 //!
 //! `kernel-judge params RATE DISCIPLINE [MARK=RATE|HOPS]...` prints the numbers that `giveway kernel load`

@@ -1,7 +1,7 @@
 //! Compares journals of qdiscs of Linux with the Rust disciplines of the same names, which get the same
 //! arrivals at the same times. `cargo xtask test-kernel` runs this program.
 //!
-//! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the least
+//! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the minimum
 //! number of arrivals.
 
 #![allow(clippy::print_stdout, reason = "the output is the result")]

@@ -1,7 +1,7 @@
 //! Compares CAKE, call by call: departures, drops, marks, and the times at which the shaper lets a packet go.
 //!
-//! The mark of a packet has its flow, hosts, DSCP and ECN field. The journal has the times that CAKE reads
-//! from the clock, and the random numbers that it draws. A [`model`] has an option for each rule that
+//! The mark of a packet carries its flow, hosts, DSCP and ECN field. The journal contains the times that CAKE
+//! reads from the clock, and the random numbers that it draws. A [`model`] has an option for each rule that
 //! differs. With the rules of Linux it must make every decision of the kernel. With ours it must make every
 //! decision of the Rust discipline.
 

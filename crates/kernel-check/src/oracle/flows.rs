@@ -45,9 +45,9 @@ pub fn keys(spec: &Spec, context: &LinkContext) -> Vec<FlowKey> {
 /// A flow for each queue that the hash of `fq` selects, in the order of queues; empty if there are so many
 /// queues that no two flows share one.
 pub fn orphans(mask: u32, context: &LinkContext) -> Vec<FlowKey> {
-    const MOST: u32 = 1 << 16;
+    const MAX: u32 = 1 << 16;
     let perturbation = context.streams.rng().word();
-    if mask >= MOST {
+    if mask >= MAX {
         return Vec::new();
     }
     table(mask + 1, &|flow| mix(flow, perturbation) & u64::from(mask))

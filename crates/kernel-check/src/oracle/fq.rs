@@ -1,9 +1,9 @@
 //! Compares FQ, call by call: departures, drops and marks.
 //!
-//! The journal has the facts of each packet: the departure time, rate and priority that its sender gave it,
-//! and the hash that selects its queue. It also has the times that FQ reads from the clock. A [`model`] has
-//! an option for each rule that differs. With the rules of Linux it must make every decision of the kernel.
-//! With ours it must make every decision of the Rust discipline.
+//! The journal contains the facts of each packet: the departure time, rate and priority that its sender gave
+//! it, and the hash that selects its queue. It also contains the times that FQ reads from the clock. A
+//! [`model`] has an option for each rule that differs. With the rules of Linux it must make every decision of
+//! the kernel. With ours it must make every decision of the Rust discipline.
 
 pub mod model;
 
@@ -27,8 +27,8 @@ const DSCPS: [(u64, u8); 3] = [(0, 0), (2, 2), (6, 4)];
 struct Packets(Vec<Meta>);
 
 impl Packets {
-    /// The packets of these calls. Flows without a socket of their own get a key that the Rust discipline
-    /// hashes to the same queue as Linux.
+    /// The packets of these calls. Flows without their own socket get a key that the Rust discipline hashes
+    /// to the same queue as Linux.
     fn new(calls: &[Call], config: &Config, context: &LinkContext) -> Packets {
         let arrivals = || calls.iter().filter_map(|call| Some((call, call.arrival?)));
         // A packet that is not classified has no hash; other packets of the flow have the same one.

@@ -1,8 +1,8 @@
 //! Compares FQ-PIE, which is PIE in each flow, and turns among flows.
 //!
 //! Linux hashes the headers of a packet to a flow, and has no filter that could choose another one, so the
-//! journal has the flow. [`pie`](super::pie) compares each flow alone: probability, decisions without chance,
-//! and the number of random drops.
+//! journal contains the flow. [`pie`](super::pie) compares each flow alone: probability, decisions without
+//! chance, and the number of random drops.
 //!
 //! Departures are compared without the packets that Linux dropped, which reach no side. The Rust discipline
 //! gets a target that it never reaches.

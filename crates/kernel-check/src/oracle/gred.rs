@@ -2,12 +2,12 @@
 //!
 //! The average of a virtual queue is computed for each of its arrivals from the one that Linux had before,
 //! and from the length that GRED counts. During an idle time the average of Linux falls linearly, and at most
-//! by half; that of the Rust discipline falls as if packets of no length had arrived. So only the half is
-//! tested there, and the average of Linux is taken. Packets that Linux kept must leave the Rust discipline in
-//! the same calls.
+//! by half; the average of the Rust discipline falls as if packets of no length had arrived. So only the half
+//! is tested there, and the average of Linux is taken. Packets that Linux kept must leave the Rust discipline
+//! in the same calls.
 //!
-//! With `grio` some rules of Linux differ from those of the Rust discipline. Each [`Rule`] is tested: with
-//! all of them the decisions must be equal.
+//! With `grio` some rules differ between Linux and the Rust discipline. Each [`Rule`] is tested: with all of
+//! them the decisions must be equal.
 
 use giveway_disciplines::gred::Config;
 use giveway_disciplines::{Spec, red};
@@ -23,7 +23,7 @@ use super::verdict::Verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// If any two virtual queues have the same priority, all count the whole queue and have one average. In
-    /// the Rust discipline each counts those of the same or a higher priority.
+    /// the Rust discipline each counts the queues of the same or a higher priority.
     Pair,
     /// An idle virtual queue adds nothing.
     Awake,
@@ -236,7 +236,7 @@ impl Follow<'_> {
         !dropped
     }
 
-    /// The averages that are added to that of a virtual queue, in bytes.
+    /// The averages that are added to a virtual queue's own, in bytes.
     fn added(&self, at: usize) -> f64 {
         if !self.grio || self.shared {
             return 0.0;

@@ -1,8 +1,8 @@
 //! Compares HFSC, call by call: every departure.
 //!
-//! The journal has the times that HFSC reads from the clock. A [`model`] has an option for each rule that
-//! differs. With the rules of Linux it must make every decision of the kernel. With ours it must make every
-//! decision of the Rust discipline.
+//! The journal contains the times that HFSC reads from the clock. A [`model`] has an option for each rule
+//! that differs. With the rules of Linux it must make every decision of the kernel. With ours it must make
+//! every decision of the Rust discipline.
 
 mod curve;
 pub mod model;

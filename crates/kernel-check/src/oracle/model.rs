@@ -22,7 +22,7 @@ pub enum Rule {
     /// discipline and in RFC 8289, for at least an interval. With the steps of Linux both occur.
     Longer,
     /// No packet is dropped if the backlog is at most an MTU. Linux compares the backlog of all queues, the
-    /// Rust discipline that of the flow.
+    /// Rust discipline the backlog of the flow.
     Behind,
     /// A new flow that becomes empty is removed from the lists if there is no old flow; in the Rust
     /// discipline it becomes an old flow (RFC 8290, 4.2).
@@ -102,7 +102,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline.
+    /// Creates an empty model with these rules of Linux; the others come from the Rust discipline.
     pub fn new(setup: Setup, rules: &[Rule]) -> Model {
         let queues = (0..setup.flows.max(1)).map(|_| Queue::default()).collect();
         Model {

@@ -5,8 +5,8 @@
 //!
 //! Decisions without chance are compared at each arrival. No packet is dropped during the burst allowance,
 //! while delay and probability are low, while at most two packets are queued (Linux: fewer than two), and
-//! before the accumulated probability is 0.85. From 8.5 on every packet is dropped. In the RFC the delay is
-//! that of the last update, in Linux that of the last packet that left. Between 0.85 and 8.5 decisions are
+//! before the accumulated probability is 0.85. From 8.5 on every packet is dropped. The RFC uses the delay at
+//! the last update, and Linux the delay of the last packet that left. Between 0.85 and 8.5 decisions are
 //! random, and the number of drops is compared with the expected number. The burst allowance is taken from
 //! the journal, because Linux decreases it at departures, and the RFC and the Rust discipline at updates.
 
@@ -202,7 +202,7 @@ pub(super) fn found(
 }
 
 /// Gives the Rust discipline the delays of the journal. Returns a message if its probability differs from
-/// that of [`law`] without rules of Linux.
+/// [`law`] without rules of Linux.
 fn rust_difference(
     kernel: &[Update],
     config: &giveway_disciplines::pie::Config,

@@ -99,7 +99,7 @@ pub(super) struct Follower {
     /// Packets since the last drop, and the value that R is known to exceed since; `None` outside of the
     /// thresholds.
     count: Option<(f64, f64)>,
-    /// True after a packet beyond the limit, until the count begins anew: Linux may have drawn before it
+    /// True after a packet beyond the limit, until the count starts anew: Linux may have drawn before it
     /// looked at the limit.
     unknown: bool,
 }

@@ -33,7 +33,7 @@ const FAMILIES: u16 = 26;
 const ADDRESS_MODE: u16 = 8;
 /// VETH_INFO_PEER of linux/veth.h.
 const PEER: u16 = 1;
-/// IN6_ADDR_GEN_MODE_NONE: the interface gets no address of its own.
+/// IN6_ADDR_GEN_MODE_NONE: the interface gets no address.
 const NO_ADDRESS: u8 = 1;
 
 impl Netlink {

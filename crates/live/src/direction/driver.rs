@@ -22,7 +22,7 @@ use crate::shared::{Interface, Shared, Stop};
 pub const SLEEP_LEAST: Span = Span::us(50);
 /// Longest sleep while the link is busy: a ring of 4,096 frames does not fill up in this time.
 const SLEEP_MOST: Span = Span::ms(1);
-/// Longest wait while there is nothing to do.
+/// Longest wait while there is no work.
 const IDLE: Span = Span::ms(50);
 /// Interval between snapshots.
 const SNAPSHOT_INTERVAL: Span = Span::ms(100);

@@ -1,4 +1,5 @@
-//! Tests of frames whose IP headers state a wrong length: their throughput, and that of other flows.
+//! Tests of frames whose IP headers state a wrong length: their throughput, and the throughput of
+//! other flows.
 
 use super::*;
 

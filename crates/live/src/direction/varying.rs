@@ -17,7 +17,7 @@ impl Core {
         self.emulator.pass(floor);
     }
 
-    /// Informs the port of the changes of a rate that varies by `then`. True if a transmission may begin
+    /// Informs the port of the changes of a rate that varies by `then`. True if a transmission may start
     /// then. Otherwise the next call is when it may.
     pub(super) fn is_ready(&mut self, then: Time) -> bool {
         let Some(transmitter) = &mut self.transmitter else { return true };

@@ -19,7 +19,7 @@ use giveway_qdisc::{
 
 use crate::headers::Frame;
 
-/// Groups of queued fragments. A group has the fragments of one frame.
+/// Groups of queued fragments. A group contains the fragments of one frame.
 #[derive(Debug, Default)]
 pub(crate) struct FragmentGroups {
     /// Groups from number 1; whole frames have number 0.

@@ -41,7 +41,7 @@ pub enum OutputFolder {
 /// Runs `work` with the ids of a user, without its supplementary groups and without capabilities.
 ///
 /// # Errors
-/// That of `work`, or the error of the system if this process may not become the user.
+/// The error of `work`, or of the system if this process may not become the user.
 pub fn as_user<T: Send>(
     Identity { user, group }: Identity,
     work: impl FnOnce() -> io::Result<T> + Send,
@@ -117,8 +117,7 @@ pub fn file(path: &Path, user: Option<Identity>, rights: u32) -> io::Result<File
     })
 }
 
-/// A file that has another name, so that a new one takes its place. It gets its name back when this is
-/// dropped.
+/// A file with another name, so that a new one takes its place. It gets its name back when this is dropped.
 #[derive(Debug)]
 pub struct Aside {
     dir: Dir,
@@ -160,7 +159,7 @@ impl Aside {
                 }
             }
         }
-        Err(io::Error::other("there are too many files of other processes beside it"))
+        Err(io::Error::other("there are too many files of other processes next to it"))
     }
 
     /// Removes the file, because the new one replaces it.
@@ -216,7 +215,7 @@ fn may_become() -> bool {
     has(Capability::CAP_SETUID) && has(Capability::CAP_SETGID)
 }
 
-/// The result of the user, or if it was denied, that of root.
+/// The result as the user, or if it was denied, as root.
 fn or_by_root<T>(by_user: io::Result<T>, by_root: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     match by_user {

@@ -45,9 +45,9 @@ impl Default for Settings {
             types: EtherTypes::LOCAL,
             key: None,
             share: Limits::SHARE * 1000,
-            most: Limits::MOST,
+            most: Limits::MAX,
             lifetime: Span::ns(Limits::LIFETIME),
-            least: Limits::LEAST,
+            least: Limits::MIN,
             owner_flows: Limits::OWNER_FLOWS,
             owner_share: Limits::OWNER_SHARE,
             open_share: Limits::OPEN_SHARE,
@@ -130,7 +130,7 @@ pub struct LinkReservations {
 }
 
 impl AdmissionControl {
-    /// Creates a table for each direction whose link has a rate in `links`. `addresses` are those of the
+    /// Creates a table for each direction whose link has a rate in `links`. `addresses` belong to the
     /// interfaces at which the frames of each direction come in. Messages with a key that were written before
     /// `now` are refused.
     pub fn new(
@@ -146,7 +146,7 @@ impl AdmissionControl {
             overflow: Arc::default(),
         };
         let links = [0, 1].map(|direction| links[direction].map(|link| table(link, addresses[direction])));
-        let guard = Guard::new(now, settings.skew.as_ps() / 1000, Guard::MOST);
+        let guard = Guard::new(now, settings.skew.as_ps() / 1000, Guard::MAX);
         AdmissionControl { settings, guard, links }
     }
 

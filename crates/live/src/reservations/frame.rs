@@ -20,8 +20,8 @@ pub struct ControlFrame {
 }
 
 impl ControlFrame {
-    /// Copies a frame that arrived in `direction`. Returns `None` if its body does not begin like a control
-    /// packet.
+    /// Copies a frame that arrived in `direction`. Returns `None` if its body does not start like a
+    /// control packet.
     pub fn of(direction: usize, arrival: &Arrival<'_>) -> Option<ControlFrame> {
         let length = arrival.bytes.len().min(FRAME);
         let begins = arrival.bytes.get(HEADER..HEADER + 2) == Some(b"GW");

@@ -34,7 +34,7 @@ pub struct ReservationService {
 pub struct ReservationClient(SyncSender<Request>);
 
 /// Creates the parts of reservations on a bridge: the service, the table of each direction whose link has a
-/// rate in `links`, and a client. `addresses` are those of the incoming interfaces of the directions.
+/// rate in `links`, and a client. `addresses` belong to the incoming interfaces of the directions.
 pub fn create(
     settings: Settings,
     links: [Option<Rate>; 2],
@@ -50,8 +50,8 @@ pub fn create(
 }
 
 impl ReservationService {
-    /// Starts the service in a separate thread without privileges, until the process ends. `handles`
-    /// are those of the bridge, in the order of its directions.
+    /// Starts the service in a separate thread without privileges, until the process ends. `handles` come
+    /// from the bridge, in the order of its directions.
     ///
     /// # Errors
     /// The error of the system if the thread cannot be started.

@@ -7,8 +7,8 @@ use super::definitions::{Definition, METRICS};
 use super::statistic::Statistic;
 use crate::table::Row;
 
-/// The metric that counts the values behind a quantile, and the least number of values that it needs; `None`
-/// for all other metrics.
+/// The metric that counts the values behind a quantile, and the minimum number of values that it needs;
+/// `None` for all other metrics.
 ///
 /// ```
 /// use giveway_measure::behind;

@@ -48,10 +48,10 @@ pub enum Subject {
     Flows,
     /// The measured ports, or the first of them.
     Ports,
-    /// A group of sources. The metric has the prefix `src.NAME.`.
+    /// A group of sources. The metric starts with the prefix `src.NAME.`.
     Source,
-    /// A class of the discipline at the bottleneck. The metric has the prefix `class.PATH.`, with the names
-    /// of the classes above it and its own.
+    /// A class of the discipline at the bottleneck. The metric starts with the prefix `class.PATH.`, with the
+    /// names of the classes above it and its own.
     Class,
     /// A run on a switch.
     Switch,
@@ -98,7 +98,7 @@ pub struct Definition {
     pub better: Better,
     /// The meaning, in a sentence.
     pub description: &'static str,
-    /// The treatment of events that begin before the measurement interval, or end after it.
+    /// The treatment of events that start before the measurement interval, or end after it.
     pub edges: &'static str,
     /// The condition for null, and the meaning of zero if that is not obvious.
     pub missing: &'static str,
@@ -582,7 +582,7 @@ pub const METRICS: &[Definition] = &[
         subject: Source,
         unit: Unit::Share,
         better: Better::High,
-        description: "Share of completed transfers among those of the group that started within the measurement interval.",
+        description: "Share of completed transfers among the transfers of the group that started within the measurement interval.",
         edges: "As for all flows.",
         missing: "Null if no transfer of the group started within the interval.",
     },

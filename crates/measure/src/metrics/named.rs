@@ -40,7 +40,7 @@ impl Named<'_> {
         self.statistic.map_or_else(|| self.noun(), |statistic| statistic.of(&self.noun()))
     }
 
-    /// The heading of a column under a title: "small p99". A mean has no word of its own beside others.
+    /// The heading of a column under a title: "small p99". A mean has no separate word next to others.
     pub fn short_label(&self) -> String {
         let short = self.texts.short;
         let added = self.statistic.filter(|_| self.definition.names.len() > 1 || short.is_empty());

@@ -42,7 +42,7 @@ pub(crate) struct Needs {
 
 /// One kind of measure.
 pub(crate) trait Kind {
-    /// The number of a run; `None` if the run has nothing to measure.
+    /// The number of a run; `None` if the run has no data to measure.
     fn of(&self, _run: &Run<'_>) -> Option<f64> {
         None
     }
@@ -53,7 +53,7 @@ pub(crate) trait Kind {
         None
     }
 
-    /// The number without a run. `measured` has the numbers of `measured.toml`.
+    /// The number without a run. `measured` contains the numbers of `measured.toml`.
     fn of_paper(&self, _measured: &[Measured]) -> Option<f64> {
         None
     }

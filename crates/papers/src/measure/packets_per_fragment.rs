@@ -9,10 +9,10 @@ use super::words::sizes_of;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PacketsPerFragment {
-    /// The fewest packets of a flow that counts.
+    /// Minimum number of packets of a flow that counts.
     #[serde(default)]
     pub from: u64,
-    /// The most packets of a flow that counts; without it there is no limit.
+    /// Maximum number of packets of a flow that counts; without it there is no limit.
     #[serde(default)]
     pub to: Option<u64>,
 }

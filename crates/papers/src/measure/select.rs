@@ -30,7 +30,7 @@ pub(crate) enum Size {
 /// Data in a full segment, bytes.
 const SEGMENT: u64 = 1460;
 
-/// Transfers that began within the measurement interval.
+/// Transfers that started within the measurement interval.
 pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = &FlowReport> {
     let transfers = record.flows.iter().filter(|flow| flow.kind == FlowKind::Transfer);
     transfers.filter(|flow| record.layout.measures(flow.start))
@@ -168,7 +168,7 @@ pub(crate) fn time(flow: &FlowReport, record: &Record, unfinished: Unfinished) -
     counts.then(|| record.layout.age(flow).as_s())
 }
 
-/// The largest transfers that began in the first half of the measurement interval; of equal ones the
+/// The largest transfers that started in the first half of the measurement interval; of equal ones the
 /// earliest. Sizes and start times are the same under every discipline, so the selection is, too.
 pub(crate) fn largest_transfers(record: &Record, count: usize) -> Vec<&FlowReport> {
     let (from, until) = (record.layout.from, record.layout.until);

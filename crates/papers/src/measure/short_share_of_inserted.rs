@@ -12,7 +12,7 @@ use super::unit::Unit;
 pub(crate) struct ShortShareOfInserted {
     /// The probability with which a packet enters its flow into the table.
     pub probability: f64,
-    /// The most packets of a short flow.
+    /// Maximum number of packets of a short flow.
     pub to: u64,
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum Unit {
     /// Bytes of traffic, drawn in megabytes.
     Bytes,
     /// Bytes of queues and memory, drawn in kilobytes.
-    Room,
+    Memory,
     /// Packets.
     Packets,
     /// Bits per second, drawn in Mbit/s.
@@ -33,7 +33,7 @@ impl Unit {
             (Defined::Share, _) => Unit::Share,
             (Defined::BitPerSecond, _) => Unit::Rate,
             (Defined::Seconds, _) => Unit::Seconds,
-            (Defined::Bytes, _) => Unit::Room,
+            (Defined::Bytes, _) => Unit::Memory,
             (Defined::Packets, _) => Unit::Packets,
             (Defined::Index | Defined::Number | Defined::Flows | Defined::Slots | Defined::Cells, _) => {
                 Unit::Plain
@@ -46,7 +46,7 @@ impl Unit {
         let ends: [(&str, Unit); 4] = [
             ("_bps", Unit::Rate),
             ("_s", Unit::Seconds),
-            ("_bytes", Unit::Room),
+            ("_bytes", Unit::Memory),
             ("_packets", Unit::Packets),
         ];
         ends.into_iter().find(|(end, _)| name.ends_with(end)).map_or(Unit::Plain, |(_, unit)| unit)
@@ -60,7 +60,7 @@ impl Unit {
             Unit::Seconds => (1.0, "s"),
             Unit::Nanoseconds => (1.0, "ns"),
             Unit::Bytes => (1e6, "MB"),
-            Unit::Room => (1e3, "kB"),
+            Unit::Memory => (1e3, "kB"),
             Unit::Rate => (1e6, "Mbit/s"),
         }
     }

@@ -30,7 +30,7 @@ impl Context {
         Context { now: AtomicU64::new(0), shared: Arc::clone(shared), pending: Mutex::default() }
     }
 
-    /// Sets the time of the call that begins.
+    /// Sets the time of the call that starts.
     #[inline]
     pub fn begin(&self, now: Time) {
         self.now.store(now.as_ps(), Ordering::Relaxed);

@@ -275,8 +275,8 @@ impl Calendar {
     }
 
     /// The slot for an item that is due in `slot`. The window moves here, if its position matters for the
-    /// item. The result equals that of a move at each insertion: items that were inserted without a move were
-    /// not due before `passed`.
+    /// item. The result is the same as with a move at each insertion: items that were inserted without a move
+    /// were not due before `passed`.
     #[inline]
     fn within(&mut self, slot: u64) -> u64 {
         if slot >= self.passed && slot - self.floor < self.window {

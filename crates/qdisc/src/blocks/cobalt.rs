@@ -22,7 +22,7 @@ use crate::units::{Share, Span, Time};
 /// The parameters of COBALT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// The acceptable standing delay, and the least time between two steps of BLUE's probability.
+    /// The acceptable standing delay, and the minimum time between two steps of BLUE's probability.
     pub target: Span,
     /// Time above the target before the first signal; about the largest usual round-trip time.
     pub interval: Span,
@@ -161,7 +161,7 @@ impl Cobalt {
         dropped
     }
 
-    /// The queue overflowed, and lost a packet. True if BLUE begins to drop.
+    /// The queue overflowed, and lost a packet. True if BLUE starts to drop.
     #[cold]
     pub fn overflowed(&mut self, law: &Law, now: Time) -> bool {
         let mut begins = false;
@@ -193,8 +193,8 @@ impl Cobalt {
         ceases
     }
 
-    /// True if the state of an empty queue equals that of a new one: BLUE's probability and CoDel's count are
-    /// zero, and the last packet left at least an interval ago.
+    /// True if the state of an empty queue equals a new one's: BLUE's probability and CoDel's count are zero,
+    /// and the last packet left at least an interval ago.
     #[inline]
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.count == 0 && self.probability.0 == 0 && now >= self.next
@@ -293,7 +293,7 @@ mod tests {
         assert!(Bench::new().signals(330, Span::ms(5), Ecn::NotCapable).is_empty(), "not above the target");
     }
 
-    /// The second packet above the target is signalled, and the schedule begins with the first one: 70.7 ms
+    /// The second packet above the target is signalled, and the schedule starts with the first one: 70.7 ms
     /// after 1 ms, then 57.7 ms. It is so again after a pause of more than an interval, but not after a
     /// shorter one.
     #[test]
@@ -346,7 +346,7 @@ mod tests {
         assert!(state.is_at_rest(at(1_000_000)));
     }
 
-    /// With a probability of a half, half of the packets are dropped, also those of ECN-capable senders.
+    /// With a probability of a half, half of the packets are dropped, also from ECN-capable senders.
     #[test]
     fn blue_drops_without_delay_and_without_marks() {
         let mut bench = Bench::new();

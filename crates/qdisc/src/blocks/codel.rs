@@ -510,7 +510,7 @@ mod tests {
     }
 
     proptest! {
-        /// Departures and drops of each call are those of the model of the RFC.
+        /// Departures and drops of each call match the model of the RFC.
         #[test]
         fn equals_the_model_of_the_rfc(phases in prop::collection::vec(phase(), 1..24)) {
             let mut bench = Bench::default();

@@ -8,7 +8,7 @@
 //!
 //! - **The packet that crosses the threshold** belongs to a long flow: it is counted before the comparison
 //!   ("once the counter exceeds").
-//! - **The rate at the crossing** begins at 0, and its first interval is the time since the previous packet
+//! - **The rate at the crossing** starts at 0, and its first interval is the time since the previous packet
 //!   of the flow. So the time of the last packet is kept for short flows, too.
 //! - **The end of a flow.** A sweep every second removes flows that have been idle for 5 s. A later packet
 //!   starts a new, short flow.

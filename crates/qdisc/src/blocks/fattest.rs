@@ -14,7 +14,7 @@
 #[derive(Debug)]
 pub struct Fattest {
     buckets: usize,
-    /// The bounds of groups of buckets, then those of groups of such groups, up to that of all buckets.
+    /// The bounds of groups of buckets, then of groups of such groups, up to the bound of all buckets.
     bounds: Box<[u64]>,
     /// Number of groups of each level.
     groups: Vec<usize>,
@@ -60,7 +60,7 @@ impl Fattest {
         }
     }
 
-    /// The bucket with the most bytes; `None` if all have none. `bytes` returns those of a bucket.
+    /// The bucket with the most bytes; `None` if all have none. `bytes` returns the bytes of a bucket.
     pub fn first(&mut self, bytes: impl Fn(usize) -> u64) -> Option<usize> {
         let top = self.groups.len() - 1;
         // Index of the first bound of the level.
@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The result is that of a search of all buckets, after any growth and reduction.
+        /// The result equals a search of all buckets, after any growth and reduction.
         #[test]
         fn equals_a_search_of_all_buckets(
             buckets in prop_oneof![1..20usize, 200..600usize],

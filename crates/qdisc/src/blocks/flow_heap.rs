@@ -43,7 +43,7 @@ impl<K: Ord + Copy> FlowHeap<K> {
         (self.heap.capacity() * size_of::<(K, u32)>() + self.spots.capacity() * size_of::<u32>()) as u64
     }
 
-    /// The least key and its flow.
+    /// The smallest key and its flow.
     #[inline]
     pub fn first(&self) -> Option<(K, u32)> {
         self.heap.first().copied()
@@ -70,7 +70,7 @@ impl<K: Ord + Copy> FlowHeap<K> {
         }
     }
 
-    /// Removes the flow with the least key.
+    /// Removes the flow with the smallest key.
     #[inline]
     pub fn pop(&mut self) -> Option<(K, u32)> {
         let first = self.first()?;

@@ -1,4 +1,4 @@
-//! A hash table from flow keys to places in a store that has the keys. It needs a fourth of the memory of a
+//! A hash table from flow keys to places in a store with the keys. It needs a fourth of the memory of a
 //! [`FlowMap`](super::FlowMap).
 //!
 //! It has open addressing with linear probing, and at most half of its slots are in use. A slot has four

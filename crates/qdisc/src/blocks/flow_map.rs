@@ -1,7 +1,7 @@
 //! A table from flow keys to small values: open addressing with linear probing, deletion without tombstones.
 //!
 //! Flow keys are keyed hashes already, so the key itself is the probe start. The table grows by doubling and
-//! never shrinks; once it has seen its largest population it allocates nothing. At most half of the slots are
+//! never shrinks; once it has seen its largest population it does not allocate. At most half of the slots are
 //! in use, so that most look-ups end at the first or second slot, in one cache line: a mispredicted branch
 //! costs more than memory.
 //!

@@ -14,7 +14,7 @@ pub struct Fullest {
 
 impl Fullest {
     /// Largest number of queues.
-    pub const MOST: usize = 64;
+    pub const MAX: usize = 64;
 
     /// An index with capacity for counts up to `packets`. It grows on demand.
     pub fn with_capacity(packets: usize) -> Fullest {
@@ -68,9 +68,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equals_a_search_of_all_queues(ops in prop::collection::vec((0..Fullest::MOST, 0..30u8), 0..500)) {
+        fn equals_a_search_of_all_queues(ops in prop::collection::vec((0..Fullest::MAX, 0..30u8), 0..500)) {
             let mut fullest = Fullest::with_capacity(2);
-            let mut counts = vec![0; Fullest::MOST];
+            let mut counts = vec![0; Fullest::MAX];
             for (queue, op) in ops {
                 let count = &mut counts[queue];
                 if op == 0 {

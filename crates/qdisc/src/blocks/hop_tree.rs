@@ -124,7 +124,7 @@ impl<P> HopTree<P> {
         let root = Node { hop: downstream.neighbour, ..Node::default() };
         let arrivals = if shape.order == ServiceOrder::Fifo { packets } else { 0 };
         HopTree {
-            shape: Shape { depth: shape.depth.min(NextHops::MOST), ..shape },
+            shape: Shape { depth: shape.depth.min(NextHops::MAX), ..shape },
             downstream,
             nodes: vec![root],
             branches: FlowMap::default(),

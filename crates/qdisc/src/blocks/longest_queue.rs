@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The result is that of a search of all queues, after any growth, reduction, move or removal.
+        /// The result equals a search of all queues, after any growth, reduction, move or removal.
         #[test]
         fn equals_a_search_of_all_queues(ops in prop::collection::vec((0..6u8, 0..12u32, 1..5u64), 0..500)) {
             let mut index = LongestQueue::default();

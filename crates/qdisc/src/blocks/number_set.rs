@@ -1,6 +1,6 @@
 //! A set of small numbers in which the next member from a number on is found in O(log n), with 64 children
-//! per node. Round robins over many classes use it: members join and leave, and the order stays that of the
-//! numbers.
+//! per node. Round robins over many classes use it: members join and leave, and the order of the
+//! numbers remains.
 //!
 //! Each level has a bit for each word of the level below that is not zero. A set of up to 64 numbers is one
 //! word; one of 262,144 has three levels.
@@ -82,7 +82,7 @@ impl NumberSet {
         }
     }
 
-    /// The least member that is at least `from`.
+    /// The smallest member that is at least `from`.
     #[inline]
     pub fn next(&self, from: u32) -> Option<u32> {
         if let [word] = *self.words {

@@ -36,9 +36,9 @@ pub struct Law {
 }
 
 /// Largest gain, in Hz. Round-trip times of a microsecond have smaller ones.
-const MOST_GAIN: f64 = 1e6;
+const MAX_GAIN: f64 = 1e6;
 /// Largest number of updates between two calls; further ones are skipped.
-const MOST_UPDATES: u64 = 4096;
+const MAX_UPDATES: u64 = 4096;
 
 impl Law {
     /// Checks the parameters `tupdate`, `alpha` and `beta`.
@@ -50,7 +50,7 @@ impl Law {
             return Err(Invalid::new("tupdate", "must be above 0, for example \"16ms\""));
         }
         for (parameter, gain, example) in [("alpha", self.alpha, "0.16"), ("beta", self.beta, "3.2")] {
-            if !(0.0..=MOST_GAIN).contains(&gain) {
+            if !(0.0..=MAX_GAIN).contains(&gain) {
                 let message =
                     format!("{gain} is not between 0 and 1000000 (Hz): write for example {example}");
                 return Err(Invalid::new(parameter, message));
@@ -149,7 +149,7 @@ impl Controller {
         let waited = |update: u64| {
             oldest.map_or(Span::ZERO, |arrived| (due + self.law.tupdate * update).since(arrived))
         };
-        for update in 0..=last.min(MOST_UPDATES) {
+        for update in 0..=last.min(MAX_UPDATES) {
             let before = self.state;
             self.state = self.law.update(before, waited(update));
             if self.law.is_settled(before, self.state, oldest.is_none()) {

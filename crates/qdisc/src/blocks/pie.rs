@@ -6,9 +6,9 @@
 //! [`Controller::wants_drop`] about an arrival, and reports departures.
 //!
 //! There is no timer. A call first makes the updates that are due, one by one, with the queue as it was
-//! between the calls, so that the result is that of a timer. Once the probability no longer changes, the rest
-//! is skipped; after 4,096 updates (a minute) without a call it is skipped in any case. Several queues have
-//! one grid of updates.
+//! between the calls, so that the result is the same as with a timer. Once the probability no longer changes,
+//! the rest is skipped; after 4,096 updates (a minute) without a call it is skipped in any case. Several
+//! queues have one grid of updates.
 
 use crate::qdisc::Invalid;
 use crate::units::{Share, Span, Time};
@@ -41,15 +41,15 @@ pub struct Law {
 /// tc's gains are these parts of the RFC's.
 const GAIN_PARTS: f64 = 16.0;
 /// tc-pie(8): the gains lie between 0 and 32.
-const MOST_GAIN: u32 = 32;
+const MAX_GAIN: u32 = 32;
 
 /// A gain from tc's unit, sixteenths per second.
 ///
 /// # Errors
 /// If it is above 32, which is tc's bound.
 pub fn gain(parameter: &'static str, sixteenths: u32) -> Result<f64, Invalid> {
-    if sixteenths > MOST_GAIN {
-        let message = format!("{sixteenths} is not between 0 and {MOST_GAIN} (sixteenths)");
+    if sixteenths > MAX_GAIN {
+        let message = format!("{sixteenths} is not between 0 and {MAX_GAIN} (sixteenths)");
         return Err(Invalid::new(parameter, message));
     }
     Ok(f64::from(sixteenths) / GAIN_PARTS)
@@ -78,9 +78,9 @@ const TUNING: [(f64, f64); 6] =
 /// RFC 8033, section 4.2: factor of the probability at an update without any delay.
 const DECAY: f64 = 0.98;
 /// RFC 8033, section 5.5: the largest step while the probability is at least 10 %.
-const MOST_STEP: (f64, f64) = (0.1, 0.02);
+const MAX_STEP: (f64, f64) = (0.1, 0.02);
 /// Largest number of updates between two calls; further ones are skipped.
-const MOST_UPDATES: u32 = 4096;
+const MAX_UPDATES: u32 = 4096;
 /// RFC 8033, section 4.1: with a delay below half the target and below this probability nothing is dropped.
 const LOW_PROBABILITY: f64 = 0.2;
 /// RFC 8033, section 5.4: the sums of probabilities below which no packet is dropped, and from which one is.
@@ -111,8 +111,8 @@ impl Law {
             TUNING.iter().find(|(below, _)| before.probability < *below).map_or(1.0, |(_, scale)| *scale);
         let mut step = step / scale;
         // RFC 8033, section 5.5: above 10 %, a step raises the probability by at most 2 percentage points.
-        if before.probability >= MOST_STEP.0 {
-            step = step.min(MOST_STEP.1);
+        if before.probability >= MAX_STEP.0 {
+            step = step.min(MAX_STEP.1);
         }
         let mut probability = before.probability + step;
         // RFC 8033, section 4.2: without delay the probability decays exponentially.
@@ -197,7 +197,7 @@ impl Controller {
         }
     }
 
-    /// This controller under another law. Its burst allowance is at most that of the law.
+    /// This controller under another law. Its burst allowance is at most the law's.
     pub fn under(self, law: &Law) -> Controller {
         let burst = self.state.burst.min(law.max_burst);
         Controller { state: State { burst, ..self.state }, ..self }
@@ -249,7 +249,7 @@ impl Controller {
     #[cold]
     fn update_from(&mut self, law: &Law, mut due: Time, queued: u64, now: Time) -> Time {
         let delay = self.delay(law, queued);
-        for _ in 0..MOST_UPDATES {
+        for _ in 0..MAX_UPDATES {
             if now < due {
                 return due;
             }
@@ -400,7 +400,7 @@ mod tests {
         assert!(drops(8.4, 0.1, 0.99));
     }
 
-    /// The delay is that of the head when it leaves; with the estimator of rates it is the time to send what
+    /// The delay is the head's when it leaves; with the estimator of rates it is the time to send what
     /// is queued.
     #[test]
     fn the_delay_has_two_definitions() {
@@ -430,7 +430,7 @@ mod tests {
             state = LAW.update(state, Span::ZERO);
             updates += 1;
         }
-        assert!(updates < MOST_UPDATES / 4, "{updates}");
+        assert!(updates < MAX_UPDATES / 4, "{updates}");
         let mut paused = Controller::starting_at(&LAW, 0.8, Span::ms(40));
         paused.catch_up(&LAW, Time::ZERO, 0, Time::ms(1));
         paused.catch_up(&LAW, Time::ZERO, 0, Time::s(10_000_000));
@@ -490,7 +490,7 @@ mod tests {
     }
 
     proptest! {
-        /// For random delays the probability equals that of the RFC's rules, bit by bit.
+        /// For random delays the probability follows the RFC's rules, bit by bit.
         #[test]
         fn the_probability_is_that_of_the_rfc(delays in prop::collection::vec((0..200_000u64, 1..30u32), 1..60)) {
             let mut state = State::new(Span::ms(150));

@@ -86,7 +86,7 @@ impl<T> Ranked<T> {
         (entries + items + links) as u64
     }
 
-    /// Inserts an item behind those of the same rank.
+    /// Inserts an item behind the items of the same rank.
     #[inline]
     pub fn push(&mut self, rank: u64, item: T) -> Place {
         let slot = match self.free.pop() {
@@ -137,7 +137,7 @@ impl<T> Ranked<T> {
         (rank_of(gone), self.release(gone))
     }
 
-    /// Changes the rank of an item, which goes behind those of the same rank.
+    /// Changes the rank of an item, which goes behind the items of the same rank.
     ///
     /// # Panics
     /// If the item has left.

@@ -35,8 +35,8 @@ impl<P> RankedPackets<P> {
         }
     }
 
-    /// Inserts a packet behind those of the same rank, then drops the worst packets until the rest is within
-    /// `limit`. `gone` is called with each victim and its rank before its drop. The reason is
+    /// Inserts a packet behind the packets of the same rank, then drops the worst packets until the rest is
+    /// within `limit`. `gone` is called with each victim and its rank before its drop. The reason is
     /// [`DropReason::Overlimit`] for the new packet, otherwise [`DropReason::Pushout`].
     #[inline]
     pub fn push_within(

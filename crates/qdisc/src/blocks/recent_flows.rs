@@ -43,9 +43,9 @@ impl Memory {
     /// # Errors
     /// If `flows` is zero or too large for a table.
     pub fn checked(sweep: Span, idle: Span, flows: u32) -> Result<Memory, Invalid> {
-        const MOST: u32 = 1 << 22;
-        if !(1..=MOST).contains(&flows) {
-            let message = format!("{flows} is not between 1 and {MOST}: write for example 65536");
+        const MAX: u32 = 1 << 22;
+        if !(1..=MAX).contains(&flows) {
+            let message = format!("{flows} is not between 1 and {MAX}: write for example 65536");
             return Err(Invalid::new("flows", message));
         }
         Ok(Memory { sweep, idle, flows: flows as usize })

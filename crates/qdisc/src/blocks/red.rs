@@ -203,7 +203,7 @@ impl Detector {
     }
 
     /// Continues another detector, whose average is `average` in the unit of this one's thresholds. A `max_p`
-    /// that has adapted stays, if it began with the same value.
+    /// that has adapted stays, if it started with the same value.
     pub fn take_over(&mut self, old: &Detector, average: f64) {
         self.average = average;
         (self.count, self.armed) = (old.count, old.armed);

@@ -1,8 +1,8 @@
 //! Turns by weight, spread out: the weight spread sequence of smoothed round robin (Guo, "SRR: An O(1) Time
 //! Complexity Packet Scheduler for Flows in Multi-Service Packet Networks", SIGCOMM 2001).
 //!
-//! Weights are written in binary, one row each, and the sequence selects the column that has its turn: S_1 =
-//! 1 and S_k = S_(k-1), k, S_(k-1), where term i of S_k stands for bit k - i. So the highest bit comes with
+//! Weights are written in binary, one row each, and the sequence selects the column whose turn it is: S_1 = 1
+//! and S_k = S_(k-1), k, S_(k-1), where term i of S_k stands for bit k - i. So the highest bit comes with
 //! every second term, the next with every fourth, and so on; in a term every row that has the bit gets one
 //! visit, in the order of the rows. A row of weight w gets w visits per sequence, and they are spread over
 //! it. With equal weights this is plain round robin.
@@ -39,14 +39,14 @@ const OVER: u32 = u32::MAX;
 
 impl Turns {
     /// The largest weight.
-    pub const MOST: u64 = (1 << ORDER) - 1;
+    pub const MAX: u64 = (1 << ORDER) - 1;
     /// A number of rows for which no row is the last one.
     pub const ANY: u32 = u32::MAX;
 
     /// A row joins.
     #[inline]
     pub fn wake(&mut self, row: u32, weight: u64) {
-        debug_assert!((1..=Turns::MOST).contains(&weight), "a weight fits into the sequence");
+        debug_assert!((1..=Turns::MAX).contains(&weight), "a weight fits into the sequence");
         if self.columns.len() < bits(weight) {
             self.widen(bits(weight));
         }

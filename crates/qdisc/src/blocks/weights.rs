@@ -17,12 +17,12 @@ pub struct Weights {
 
 impl Weights {
     /// Largest number of units per byte.
-    pub const MOST: u64 = 1 << 20;
+    pub const MAX: u64 = 1 << 20;
 
     /// The weights of the flows of class 0, 1, 2 and so on; classes beyond the list have weight 1.
     ///
     /// # Errors
-    /// A weight of zero, or weights whose least common multiple is above [`Weights::MOST`]; `parameter` is
+    /// A weight of zero, or weights whose least common multiple is above [`Weights::MAX`]; `parameter` is
     /// its name.
     pub fn new(parameter: &'static str, weights: &[u32]) -> Result<Weights, Invalid> {
         let mut unit = 1;
@@ -31,10 +31,10 @@ impl Weights {
                 return Err(Invalid::new(parameter, "a weight of 0 never sends: write at least 1"));
             }
             unit = unit / gcd(unit, weight) * weight;
-            if unit > Weights::MOST {
+            if unit > Weights::MAX {
                 let message = format!(
                     "{weights:?} have no common multiple up to {}: write weights that divide each other, such as 1, 2, 4",
-                    Weights::MOST
+                    Weights::MAX
                 );
                 return Err(Invalid::new(parameter, message));
             }

@@ -1,4 +1,4 @@
-//! Parquet files: writing, and merging those of several trials.
+//! Parquet files: writing, and merging the files of several trials.
 
 use std::fs::File;
 use std::io;

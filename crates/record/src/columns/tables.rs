@@ -40,7 +40,7 @@ const fn or_null(name: &'static str, unit: &'static str, what: &'static str) -> 
     Column { name, unit, nullable: true, what }
 }
 
-/// The columns that identify a run, in front of those of a table.
+/// The columns that identify a run, in front of a table's own.
 pub const OF_RUN: [Column; 2] = [
     column("qdisc", "", "The specification of the discipline, without parameters that have their defaults."),
     column("seed", "", "The seed."),
@@ -74,7 +74,7 @@ pub(crate) const FLOWS: Table = Table {
         column(
             "delivered_bytes",
             "B",
-            "Data bytes that the receiving application received in order in the whole run; for datagrams, those of `bytes` that arrived.",
+            "Data bytes that the receiving application received in order in the whole run; for datagrams, the part of `bytes` that arrived.",
         ),
         column(
             "goodput_bytes",
@@ -335,7 +335,7 @@ pub(crate) const METRICS: Table = Table {
     ],
 };
 
-/// The columns of `summary.parquet` in front of the metrics; those of parameters follow `discipline`.
+/// The columns of `summary.parquet` in front of the metrics; the columns of parameters follow `discipline`.
 pub(crate) const SUMMARY: Table = Table {
     file: "summary.parquet",
     about: "A row for each run, with a column for each parameter that any of the disciplines has and for each metric that any of the \
@@ -357,15 +357,15 @@ pub(crate) const SUMMARY: Table = Table {
     ],
 };
 
-/// The columns of the data set of a sweep in front of the metrics; those of the varied parameters follow
-/// `seed`.
+/// The columns of the data set of a sweep in front of the metrics; the columns of the varied parameters
+/// follow `seed`.
 pub(crate) const DATASET: Table = Table {
     file: "trials/*.parquet",
     about: "The trials of a sweep: a row for each, with a column for each key that the sweep varies and for each metric. A column of a key is \
             called after it, as in `link_0_rate_bps` for `link.0.rate`, and is in its basic unit.",
     columns: &[
         column("key", "", "The trial's content address: a hash of scenario, discipline, seed and version."),
-        column("point", "", "The number of the point among those of the sweep."),
+        column("point", "", "The number of the point in the sweep."),
         column("discipline", "", "The discipline as the scenario has it, without what the sweep varies."),
         column("qdisc", "", "The discipline with the parameters that the sweep varies."),
         column("seed", "", "The seed."),

@@ -14,7 +14,7 @@ pub(crate) const RIGHTS: u32 = 0o666;
 /// Access rights of new folders, less those that umask(2) removes.
 pub(crate) const FOLDER_RIGHTS: u32 = 0o777;
 
-/// A file that is written beside its place and then renamed. The previous file stays until then, and a crash
+/// A file that is written next to its place and then renamed. The previous file stays until then, and a crash
 /// leaves at most the hidden file `.NAME.tmp`, which the next attempt reuses.
 ///
 /// The hidden file is locked, so that two processes do not write to it at the same time.
@@ -30,7 +30,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Opens the file beside `place`, empty.
+    /// Opens the file next to `place`, empty.
     ///
     /// # Errors
     /// If the file cannot be created, if the place is not a file, or if another process is writing it.
@@ -39,7 +39,7 @@ impl NewFile {
         NewFile::begin_in(&Dir::open(place.parent().unwrap_or(Path::new("")))?, Path::new(name))
     }
 
-    /// Opens the file beside the one of this name in a folder.
+    /// Opens the file next to the one of this name in a folder.
     pub(crate) fn begin_in(dir: &Dir, name: &Path) -> io::Result<NewFile> {
         // A link is replaced, and what it leads to stays.
         if !matches!(dir.kind(name)?, None | Some(Kind::File | Kind::Link)) {

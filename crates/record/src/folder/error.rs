@@ -124,10 +124,10 @@ impl FolderError {
 
 /// The first names of several.
 fn some_of(names: &[String]) -> String {
-    const MOST: usize = 3;
-    match names.len().checked_sub(MOST) {
+    const MAX: usize = 3;
+    match names.len().checked_sub(MAX) {
         None | Some(0) => names.join(", "),
-        Some(more) => format!("{} and {more} more", names[..MOST].join(", ")),
+        Some(more) => format!("{} and {more} more", names[..MAX].join(", ")),
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Finished {
     pub trial: Trial,
     #[serde(flatten)]
     pub summary: Summary,
-    /// The tables beside it, by name.
+    /// The tables next to it, by name.
     #[serde(default)]
     pub tables: BTreeMap<String, Digest>,
 }
@@ -48,7 +48,7 @@ pub(crate) fn read_summary(dir: &Dir, trial: &Path) -> Result<(Finished, String)
     seal::open_sealed(&bytes, place)
 }
 
-/// Checks that the tables beside a summary match its digests.
+/// Checks that the tables next to a summary match its digests.
 pub(crate) fn check_tables(dir: &Dir, trial: &Path, summary: &Finished) -> Result<(), Damage> {
     summary.tables.iter().try_for_each(|(name, digest)| digest.check_in(dir, trial.join(name)))
 }

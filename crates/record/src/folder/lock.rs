@@ -2,8 +2,7 @@
 //!
 //! The lock is an advisory lock of the system (flock(2) on Linux) on the file `.giveway.lock` in the folder.
 //! It ends with its process, even if that is killed, so no clean-up is needed. Meanwhile the file contains
-//! the process that has the lock. The file is not removed, since two processes could then lock different
-//! files.
+//! the process with the lock. The file is not removed, since two processes could then lock different files.
 
 use std::fs::{File, TryLockError};
 use std::io::Write;

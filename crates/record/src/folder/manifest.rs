@@ -42,7 +42,7 @@ pub struct Manifest {
 /// 5: digests of all tables, in the summaries and in the manifest; both files have a digest of their own
 /// content.
 ///
-/// 6: every column has its unit and its description in the file; columns and metrics have other names; the
+/// 6: every column states its unit and its description in the file; columns and metrics have other names; the
 /// tables `gauges`, which was in `queue`, `sojourn`, which was `delays`, and `metrics`; in `summary` the
 /// columns of parameters; in the manifest each discipline as the scenario has it, and the command with its
 /// flags. Some metrics have other definitions.

@@ -53,7 +53,7 @@ const WORKLOAD: &str = "workload.jsonl";
 /// The packets of a comparison that replays several captures, or a part of one.
 const PACKETS: &str = "packets.pcapng";
 /// The command in the manifest of a recording. A new recording replaces an old one, since recordings have no
-/// scenario that could be repeated; it replaces nothing else.
+/// scenario that could be repeated; it replaces no other folder.
 pub const RECORDED_BY: &str = "giveway live";
 
 /// The part of a manifest that identifies its run. All formats have it.
@@ -194,7 +194,7 @@ pub(super) struct Thing {
     dirs: Vec<PathBuf>,
 }
 
-/// The tables of runs. Those of older formats have the same names.
+/// The tables of runs. Older formats use the same names.
 fn tables() -> impl Iterator<Item = &'static str> {
     TABLES.iter().map(|(name, _)| *name)
 }

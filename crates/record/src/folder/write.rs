@@ -59,8 +59,8 @@ impl RunFolder {
         self.write_manifest(runs, &tables.collect(), complete)
     }
 
-    /// Writes the merged tables, each beside its place. Adds to `written` the name of each table that was
-    /// begun, and its digest once it is complete.
+    /// Writes the merged tables, each next to its place. Adds to `written` the name of each table that was
+    /// started, and its digest once it is complete.
     fn merge(
         &self,
         runs: &[(Trial, Summary)],

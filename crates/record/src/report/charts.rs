@@ -15,7 +15,7 @@ mod sources;
 
 use giveway_document::chart::Chart;
 
-use self::frame::MOST_PORTS;
+use self::frame::MAX_PORTS;
 use super::error::ReportError;
 use super::read::Folder;
 
@@ -29,7 +29,7 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
     }
     let mut charts = completion::charts(folder, disciplines)?;
     let ports: Vec<&str> =
-        folder.manifest.measured.ports.iter().map(String::as_str).take(MOST_PORTS).collect();
+        folder.manifest.measured.ports.iter().map(String::as_str).take(MAX_PORTS).collect();
     charts.extend(delay::charts(folder, disciplines, &ports)?);
     charts.extend(over_time::charts(folder, disciplines, &ports)?);
     charts.extend(queue::charts(folder, disciplines, &ports)?);
@@ -43,5 +43,5 @@ pub(super) fn of_folder(folder: &Folder, disciplines: &Disciplines) -> Result<Ve
 pub(super) fn ports_left_out(folder: &Folder) -> &[String] {
     let measured = &folder.manifest.measured;
     // A matrix shows all of them.
-    if measured.contest.is_some() { &[] } else { measured.ports.get(MOST_PORTS..).unwrap_or_default() }
+    if measured.contest.is_some() { &[] } else { measured.ports.get(MAX_PORTS..).unwrap_or_default() }
 }

@@ -115,11 +115,11 @@ fn part(id: &str, title: &str) -> Entry {
 
 /// The measured ports: their names, or their number if there are many.
 fn places(measured: &Measured) -> String {
-    const MOST: usize = 6;
+    const MAX: usize = 6;
     let ports = &measured.ports;
     let named = || ports.iter().map(|port| measured.title(port)).collect::<Vec<_>>().join(", ");
     match ports.len() {
-        count if count > MOST => format!(" at {}", counted(count, "port")),
+        count if count > MAX => format!(" at {}", counted(count, "port")),
         _ if measured.port_titles.as_ref().is_some_and(|titles| !titles.is_empty()) => {
             format!(", {}", named())
         }

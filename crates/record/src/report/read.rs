@@ -2,7 +2,7 @@
 //!
 //! Every file that the manifest and the summaries list must match its digest. A folder that a process is
 //! writing is refused. A reader does not keep a writer away, so [`Folder::still_there`] checks at the end
-//! that no process began to write.
+//! that no process started to write.
 
 mod manifest;
 mod rows;
@@ -160,7 +160,7 @@ impl Folder {
         &self.dir
     }
 
-    /// Checks that no process began to write the folder since it was read.
+    /// Checks that no process started to write the folder since it was read.
     pub(super) fn still_there(&self) -> Result<(), ReportError> {
         refuse_writer(self.path())?;
         match self.dir.read(MANIFEST) {
@@ -176,7 +176,7 @@ impl Folder {
         (self.trials.len(), self.manifest.disciplines.len() * self.manifest.seeds.len())
     }
 
-    /// The specifications of the disciplines that have a finished trial.
+    /// The specifications of the disciplines with a finished trial.
     pub(super) fn disciplines(&self) -> Vec<&str> {
         self.table.rows.iter().map(|row| row.qdisc.as_str()).collect()
     }

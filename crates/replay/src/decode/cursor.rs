@@ -226,10 +226,10 @@ impl<'a> Cursor<'a> {
 
     fn hops(&mut self) -> Result<NextHops, ContentError> {
         let count = usize::from(self.byte()?);
-        if count > NextHops::MOST {
+        if count > NextHops::MAX {
             return Err(ContentError::Invalid("more next hops than a packet can have"));
         }
-        let mut hops = [0; NextHops::MOST];
+        let mut hops = [0; NextHops::MAX];
         for hop in &mut hops[..count] {
             *hop = self.number()?;
             if *hop == u16::MAX {

@@ -18,7 +18,7 @@ pub enum MessageError {
     /// The message is damaged.
     #[error("bytes 6 and 7: the checksum is wrong")]
     Checksum,
-    /// The tag is not that of the key.
+    /// The tag does not match the key.
     #[error("bytes 64 to 71: the tag does not match the key, so the sender does not have the key")]
     Forged,
     /// Unknown kind.
@@ -33,8 +33,8 @@ pub enum MessageError {
     /// An end has times.
     #[error("bytes 32 to 47: both times of an end must be 0")]
     Times,
-    /// The link address of the sender is not the source address of the frame, or is not that of a machine, as
-    /// [`crate::Message::check_owner`] requires.
+    /// The link address of the sender is not the source address of the frame, or does not belong to a
+    /// machine, as [`crate::Message::check_owner`] requires.
     #[error(
         "bytes 48 to 53: the link address is not the source address of the frame, or it is a group address or zero"
     )]

@@ -26,7 +26,7 @@ pub enum Reason {
     Replayed = 10,
     /// The clocks of sender and router differ too much to tell whether the message is new.
     Clock = 11,
-    /// The message has an older version.
+    /// The message is of an older version.
     OldVersion = 12,
 }
 

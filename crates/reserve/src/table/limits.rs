@@ -25,11 +25,11 @@ impl Limits {
     /// Default share of a link that may be reserved, per mille.
     pub const SHARE: u64 = 950;
     /// Default for the largest number of reservations.
-    pub const MOST: usize = 4096;
+    pub const MAX: usize = 4096;
     /// Default lifetime, in nanoseconds: half a minute.
     pub const LIFETIME: u64 = 30_000_000_000;
-    /// Default for the smallest rate: that of the slowest telephone calls.
-    pub const LEAST: Rate = Rate::kbit(8);
+    /// Default for the smallest rate: the rate of the slowest telephone calls.
+    pub const MIN: Rate = Rate::kbit(8);
     /// Default for the largest number of reservations of one owner.
     pub const OWNER_FLOWS: usize = 256;
     /// Default share of the capacity for one owner, in millionths.
@@ -41,9 +41,9 @@ impl Limits {
     pub fn of(link: Rate) -> Limits {
         Limits {
             capacity: part(link, Limits::SHARE * 1000),
-            most: Limits::MOST,
+            most: Limits::MAX,
             lifetime: Limits::LIFETIME,
-            least: Limits::LEAST,
+            least: Limits::MIN,
             owner_flows: Limits::OWNER_FLOWS,
             owner_share: Limits::OWNER_SHARE,
             open_share: Limits::OPEN_SHARE,

@@ -19,8 +19,8 @@
 //! # The rate
 //! The queue must form where the discipline is. A line's own buffer comes first if it is filled, so the
 //! shaper is a little slower than the line. The chosen discipline is simulated once more as it is deployed,
-//! with its shaper in front of the line. The figures of the recommendation are those of this simulation. If
-//! it is not better than the baseline there, the recommendation is to change nothing.
+//! with its shaper in front of the line. The figures of the recommendation come from this simulation. If it
+//! is not better than the baseline there, the recommendation is to make no change.
 
 mod commands;
 mod target;
@@ -51,10 +51,10 @@ const TIMES: [&str; 8] = [
     "voice_delay_p99_s",
     SMALL_PACKETS,
 ];
-/// A difference that nobody notices, seconds.
+/// An imperceptible difference, seconds.
 const UNNOTICED: f64 = 0.001;
 /// The number of largest gains that are reported.
-const MOST_GAINS: usize = 2;
+const MAX_GAINS: usize = 2;
 
 /// A difference that is not shown, as a share of the value.
 const SAME: f64 = 0.001;
@@ -71,9 +71,9 @@ const AT_THE_RATE: [&str; 9] = [
     "goodput_bps",
 ];
 
-/// The wishes of the user for the recommendation.
+/// Options of the recommendation.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct AdviceOptions {
     /// The equipment.
     pub target: Target,
     /// The interface towards the provider, in commands.
@@ -82,16 +82,16 @@ pub struct Wish {
     pub shaped: f64,
 }
 
-impl Default for Wish {
-    fn default() -> Wish {
-        Wish { target: Target::Tc, wan: "WAN".to_owned(), shaped: 0.95 }
+impl Default for AdviceOptions {
+    fn default() -> AdviceOptions {
+        AdviceOptions { target: Target::Tc, wan: "WAN".to_owned(), shaped: 0.95 }
     }
 }
 
 /// A recommendation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// The discipline; `None` recommends to change nothing.
+    /// The discipline; `None` recommends no change.
     pub discipline: Option<String>,
     /// Rates of the shaper, upstream and downstream.
     pub rates: (Rate, Rate),
@@ -109,7 +109,7 @@ pub struct Advice {
 struct Candidate<'a> {
     row: &'a Row,
     spec: Spec,
-    /// Its score under each seed; that of the baseline is 0.
+    /// Its score under each seed; the baseline's is 0.
     scores: Vec<f64>,
 }
 
@@ -120,16 +120,16 @@ pub fn of(
     table: &Table,
     link: &Link,
     situation: &Situation,
-    wish: &Wish,
+    options: &AdviceOptions,
     deploy: &dyn Fn(&Shaped<'_>) -> Option<Row>,
 ) -> Option<Advice> {
     if table.rows.len() < 2 || situation.trust() == Trust::None {
         return None;
     }
     let tables = Tables::new(table);
-    let shaped = |rate: Rate| Rate::bit((rate.as_bit() as f64 * wish.shaped) as u64);
+    let shaped = |rate: Rate| Rate::bit((rate.as_bit() as f64 * options.shaped) as u64);
     let rates = (shaped(link.up), shaped(link.down));
-    let Some((candidates, refused)) = candidates(&tables, wish.target) else {
+    let Some((candidates, refused)) = candidates(&tables, options.target) else {
         return Some(nothing(
             rates,
             "No time that users wait for was measured often enough to compare.".to_owned(),
@@ -145,7 +145,7 @@ pub fn of(
     if chosen == 0 {
         let why = format!(
             "No discipline that {} can have shortens the times that users wait for by a measurable {:.0} % against {base}.",
-            wish.target,
+            options.target,
             100.0 * WORTH
         );
         return Some(nothing(rates, why, situation));
@@ -155,11 +155,11 @@ pub fn of(
     let by_itself = candidate.spec.in_linux().is_some_and(|linux| linux.shapes);
     let in_front = Shaped {
         spec: &candidate.spec,
-        by_itself: by_itself && wish.target != Target::Giveway,
+        by_itself: by_itself && options.target != Target::Giveway,
         rates: (commands::whole(rates.0), commands::whole(rates.1)),
         line: &candidates[0].spec,
     };
-    let deployed = if wish.shaped < 1.0 { deploy(&in_front) } else { None };
+    let deployed = if options.shaped < 1.0 { deploy(&in_front) } else { None };
     let beside = |row: &Row| {
         let of = |qdisc: &str| table.rows.iter().find(|row| row.qdisc == qdisc).cloned();
         let with = |first: Option<Row>| Table {
@@ -169,26 +169,27 @@ pub fn of(
         (Tables::new(&with(of(&candidates[0].row.qdisc))), Tables::new(&with(of(&candidate.row.qdisc))))
     };
     let compared = deployed.as_ref().map(beside);
-    let again =
-        compared.as_ref().and_then(|(to_base, _)| Some((to_base, self::candidates(to_base, wish.target)?.0)));
+    let again = compared
+        .as_ref()
+        .and_then(|(to_base, _)| Some((to_base, self::candidates(to_base, options.target)?.0)));
     if let Some((_, two)) = &again
         && choose(two).0 == 0
     {
-        let why = worse(candidate, two.get(1), (&name, &base), wish.shaped);
+        let why = worse(candidate, two.get(1), (&name, &base), options.shaped);
         return Some(Advice { deployed, ..nothing(rates, why, situation) });
     }
     // The figures are those at the recommended rate, if they are known.
     let (seen, best) = again.as_ref().map_or((&tables, candidate), |(to_base, two)| (*to_base, &two[1]));
-    let place = commands::Place { wan: &wish.wan, up: rates.0, down: rates.1 };
+    let place = commands::Place { wan: &options.wan, up: rates.0, down: rates.1 };
     let fallback = candidates[1..].iter().find(|other| {
         let without = |spec: &Spec| spec.in_linux().is_some_and(|linux| !linux.shapes);
         by_itself && without(&other.spec)
     });
-    let commands = commands::of(wish.target, &candidate.spec, fallback.map(|other| &other.spec), &place);
+    let commands = commands::of(options.target, &candidate.spec, fallback.map(|other| &other.spec), &place);
     let mut reasons = vec![("Why", why(seen, best, &base))];
-    reasons.push(("Rate", rate(wish.shaped)));
-    reasons.extend(compared.iter().flat_map(|(_, to_itself)| at_this_rate(to_itself, wish.shaped)));
-    reasons.push(("Cost", cost(seen, best, (wish.shaped, again.is_some()))));
+    reasons.push(("Rate", rate(options.shaped)));
+    reasons.extend(compared.iter().flat_map(|(_, to_itself)| at_this_rate(to_itself, options.shaped)));
+    reasons.push(("Cost", cost(seen, best, (options.shaped, again.is_some()))));
     let equals: Vec<String> = equals
         .into_iter()
         .filter(|at| *at != chosen)
@@ -235,7 +236,7 @@ pub fn ranking(table: &Table) -> Vec<(String, Option<f64>)> {
     rows.map(|(at, row)| (name(row), scores(&tables, at).map(|scores| libm::exp(mean(&scores))))).collect()
 }
 
-/// The advice to change nothing.
+/// The advice to make no change.
 fn nothing(rates: (Rate, Rate), why: String, situation: &Situation) -> Advice {
     let mut reasons = vec![("Why", why)];
     reasons.extend(situation.doubt().map(|doubt| ("How sure", doubt)));
@@ -335,7 +336,7 @@ fn as_good(one: &[f64], other: &[f64]) -> bool {
     change <= difference.ci95.unwrap_or(0.0) || change < WORTH
 }
 
-/// The index of the recommended candidate, and those of all that are as good as the best.
+/// The index of the recommended candidate, and the indices of all that are as good as the best.
 fn choose(candidates: &[Candidate<'_>]) -> (usize, Vec<usize>) {
     let score = |at: &usize| mean(&candidates[*at].scores);
     let best =
@@ -371,7 +372,7 @@ fn why(tables: &Tables, candidate: &Candidate<'_>, base: &str) -> String {
     let better = changes.iter().filter(|(change, _)| change.is_better());
     let mut gains: Vec<(f64, &String)> = better.map(|(change, text)| (change.gain(), text)).collect();
     gains.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let reported: Vec<String> = gains.into_iter().take(MOST_GAINS).map(|(_, text)| text.clone()).collect();
+    let reported: Vec<String> = gains.into_iter().take(MAX_GAINS).map(|(_, text)| text.clone()).collect();
     let reported = if reported.is_empty() { String::new() } else { format!(": {}", list(&reported)) };
     let (typical, interval) = percent(&candidate.scores);
     format!(
@@ -516,7 +517,7 @@ impl Advice {
     }
 }
 
-/// The metrics of a deployed discipline that have a value.
+/// The metrics of a deployed discipline with a value.
 fn deployed(row: &Row) -> Value {
     let known = row.metrics.iter().filter(|(_, value)| value.mean.is_some());
     let metrics: serde_json::Map<String, Value> =
@@ -556,7 +557,8 @@ mod tests {
         let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
         let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None, resample: None, hours: None };
         let situation = Situation { missing: 0.0, stretch: 1.0, resample: None };
-        of(&table, &link, &situation, &Wish { target, ..Wish::default() }, deploy).expect("there are rows")
+        of(&table, &link, &situation, &AdviceOptions { target, ..AdviceOptions::default() }, deploy)
+            .expect("there are rows")
     }
 
     /// Summary, reasons and commands, a line each.
@@ -734,8 +736,8 @@ mod tests {
         let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
         let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None, resample: None, hours: None };
         let situation = Situation { missing: 0.0, stretch: 1.0, resample: None };
-        let wish = Wish { shaped: 1.0, ..Wish::default() };
-        let advice = of(&table, &link, &situation, &wish, &|_| panic!("nothing is deployed"));
+        let options = AdviceOptions { shaped: 1.0, ..AdviceOptions::default() };
+        let advice = of(&table, &link, &situation, &options, &|_| panic!("nothing is deployed"));
         assert_eq!(advice.expect("there are rows").deployed, None);
     }
 }

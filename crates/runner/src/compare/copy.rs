@@ -13,7 +13,7 @@ use crate::RunnerError;
 
 /// Bytes of a packet that are copied: headers of several encapsulations are shorter.
 const KEPT: usize = 256;
-/// Access rights of the file: it has other people's traffic.
+/// Access rights of the file: it contains other people's traffic.
 const PRIVATE: u32 = 0o600;
 
 /// Writes the headers of packets into a file, for a replay.

@@ -4,12 +4,12 @@
 //! - The line keeps its rate and its own fifo in each direction: upstream in the modem, downstream at the
 //!   provider. The discipline is at this side of both, and its shaper is slower than the line. So downstream
 //!   a burst waits in the fifo of the provider before it reaches the discipline.
-//! - A discipline that shapes by itself has the rate as a parameter. Any other is below a class of `htb`. The
-//!   interface around them is ten times as fast as the line, so a packet is transmitted once.
-//! - Seeds and traffic are those of the comparison.
+//! - A discipline that shapes by itself takes the rate as a parameter. Any other is below a class of `htb`.
+//!   The interface around them is ten times as fast as the line, so a packet is transmitted once.
+//! - Seeds and traffic come from the comparison.
 //!
 //! # Deviations
-//! - A shaper is as precise as its clock. That of a machine sends in small bursts.
+//! - A shaper is as precise as its clock. A machine's shaper sends in small bursts.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use super::link::{Link, NODES, Senders};
 
 /// The node of the shaper, between the local side and the line.
 pub(super) const SHAPER: &str = "shaper";
-/// The metrics of the line, where all others are those of the shaper's port.
+/// The metrics of the line, where all others come from the shaper's port.
 const OF_THE_LINE: [&str; 2] = ["utilization", "goodput_bps"];
 /// The waits at both ports, one after the other.
 const WAITS: &str = "sojourn_";
@@ -144,7 +144,7 @@ mod tests {
         insta::assert_snapshot!(links("cake", true) + &links("fq_codel", false));
     }
 
-    /// Times are those of the flows, and the use is that of the line. A packet waits twice.
+    /// Times are measured for the flows, and the use for the line. A packet waits twice.
     #[test]
     fn a_row_has_the_names_of_the_comparison() {
         let (cake, line) = (spec("cake"), spec("fifo limit 100p"));

@@ -1,7 +1,7 @@
 //! The findings of a comparison: the disciplines that help, their gain and their cost, each with its
 //! confidence interval.
 //!
-//! The differences are those of [`tables`](super::tables), which says when one counts.
+//! The differences come from [`tables`](super::tables), which says when one counts.
 
 use giveway_measure::{Table, label};
 use giveway_workload::Direction;
@@ -319,7 +319,8 @@ mod tests {
         findings
     }
 
-    /// Twenty downloads; the median takes `median` seconds, and those of the largest class take `large`.
+    /// Twenty downloads; the median takes `median` seconds, and the downloads of the largest class
+    /// take `large`.
     fn transfers(qdisc: &str, median: [f64; 3], large: [f64; 3]) -> Row {
         row(
             qdisc,

@@ -53,9 +53,9 @@ fn ranges(numbers: &[usize], begin: Option<u64>) -> String {
     };
     let range = |run: &[usize]| format!("{} to {}", clock(run[0]), clock(run[run.len() - 1] + 1));
     let runs: Vec<String> = numbers.chunk_by(|a, b| a + 1 == *b).map(range).collect();
-    const MOST: usize = 4;
-    let shown = runs.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-    let rest = if runs.len() > MOST { format!(" and {} more", runs.len() - MOST) } else { String::new() };
+    const MAX: usize = 4;
+    let shown = runs.iter().take(MAX).cloned().collect::<Vec<_>>().join(", ");
+    let rest = if runs.len() > MAX { format!(" and {} more", runs.len() - MAX) } else { String::new() };
     let zone = if begin.is_some() { " UTC" } else { " after the first packet" };
     format!("{shown}{rest}{zone}")
 }

@@ -24,7 +24,7 @@ pub struct Link {
     pub up: Rate,
     /// The rate downstream.
     pub down: Rate,
-    /// The round-trip time of every connection; `None` takes those of the capture.
+    /// The round-trip time of every connection; `None` takes the times of the capture.
     pub rtt: Option<Span>,
     /// The length of stretches of the capture that each seed draws; `None` replays the whole capture.
     pub resample: Option<Span>,
@@ -36,7 +36,7 @@ pub struct Link {
 pub struct Senders<'a> {
     /// The mode: applications or packets.
     pub mode: Mode,
-    /// The congestion control of every TCP connection; `None` is that of the preset.
+    /// The congestion control of every TCP connection; `None` takes the preset's.
     pub congestion: Option<&'a Congestion>,
 }
 
@@ -48,7 +48,7 @@ const FAR: &str = "far";
 /// Both ends of the line.
 pub(super) const NODES: (&str, &str) = (LOCAL, FAR);
 
-/// The file of the workload, beside the scenario that names it.
+/// The file of the workload, next to the scenario that names it.
 pub const WORKLOAD: &str = "workload.jsonl";
 
 /// The folder for results, if they are kept, and a temporary folder for other files.
@@ -87,7 +87,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The folder for the results of one of `links` links; `None` if they are not kept. Several links have a
+    /// The folder for the results of one of `links` links; `None` if they are not kept. Several links get a
     /// folder each.
     pub fn folder(&self, link: &Link, links: usize) -> Option<PathBuf> {
         let out = self.out.as_ref()?;
@@ -137,7 +137,8 @@ impl Link {
         if up == down { format!("{up}{hours}") } else { format!("{up}-{down}{hours}") }
     }
 
-    /// The file of this link beside those of other links: the name of the link is in front of the extension.
+    /// The file of this link next to the files of other links: the name of the link is in front of
+    /// the extension.
     pub fn file(&self, file: &Path) -> PathBuf {
         let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let (stem, ending) = (part(file.file_stem()), part(file.extension()));
@@ -229,7 +230,7 @@ impl Link {
 
     /// The lengths of the measurement interval and of the run. The interval is the span of the capture, or
     /// the time that twice its bytes need on the link if that is longer, but at most ten times the span or a
-    /// minute. The run is 10 s longer, so that transfers can still retransmit. No new transfer begins in
+    /// minute. The run is 10 s longer, so that transfers can still retransmit. No new transfer starts in
     /// these 10 s, so rates do not include them.
     fn times(&self, capture: &Capture) -> (Span, Span) {
         let span = capture.span();

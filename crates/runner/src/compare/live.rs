@@ -74,7 +74,7 @@ const SNAP: &str = "160";
 pub(super) struct Running {
     child: Child,
     out: ChildStdout,
-    /// The process to end; none once it was waited for, since its number may then be that of another one.
+    /// The process to end; none once it was waited for, since its number may then belong to another one.
     process: Arc<Mutex<Option<u32>>>,
     /// Ends the thread that waits for the end of the capture.
     _running: mpsc::Sender<()>,

@@ -15,7 +15,7 @@ use crate::{Bar, Frontend, RunnerError, Unit};
 
 /// The file that stands for the standard input.
 pub const STANDARD_INPUT: &str = "-";
-/// The packets that are replayed, if they are not those of one whole file.
+/// The packets that are replayed, unless one whole file is.
 pub const PACKETS: &str = "packets.pcapng";
 
 /// The origin of the packets of a comparison.
@@ -86,8 +86,8 @@ impl Source {
         Ok(Some(Started(capturing(live, frontend)?)))
     }
 
-    /// Reads all packets once, those of a live capture from `started`. Writes the headers of those that are
-    /// used into `copy`.
+    /// Reads all packets once, from a live capture only from `started` on. Writes the headers of those that
+    /// are used into `copy`.
     ///
     /// # Errors
     /// [`RunnerError::Usage`] if a file cannot be read, or the part is outside the capture.
@@ -254,7 +254,10 @@ fn cuts(pauses: &Pauses) -> impl Iterator<Item = String> {
         )
     });
     let back = (steps_back > 0).then(|| {
-        format!("the clock of the capture steps back {steps_back} times by more than a minute; it goes on from there")
+        format!(
+            "the clock of the capture steps back {steps_back} times by more than a minute; later packets are shifted to \
+             keep time increasing"
+        )
     });
     cut.into_iter().chain(back)
 }
@@ -326,7 +329,8 @@ mod tests {
         );
         assert_eq!(
             notes[1],
-            "the clock of the capture steps back 1 times by more than a minute; it goes on from there"
+            "the clock of the capture steps back 1 times by more than a minute; later packets are shifted to keep \
+             time increasing"
         );
         assert_eq!(cuts(&Pauses::default()).count(), 0);
     }

@@ -14,12 +14,12 @@ const USELESS: f64 = 0.5;
 /// which a queue is taken as a useful one.
 const SHORT: f64 = 0.005;
 
-/// Facts about the capture and the link beside the tables.
+/// Facts about the capture and the link, next to the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
     /// The share of the played data that the capture does not hold, 0 to 1.
     pub missing: f64,
-    /// The length of the measurement interval divided by that of the capture.
+    /// The length of the measurement interval divided by the capture's.
     pub stretch: f64,
     /// The length of the stretches that each run draws from the capture; `None` if each run has all of it.
     pub resample: Option<Span>,

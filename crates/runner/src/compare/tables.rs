@@ -1,7 +1,7 @@
 //! The tables of both directions as differences to the baseline, for findings and for the recommendation.
 //!
 //! Disciplines have the same arrivals under each seed, so differences are taken seed by seed. Their interval
-//! is that of the mean difference (Student's t, 95 %).
+//! is computed for the mean difference (Student's t, 95 %).
 //!
 //! A gain counts if it is at least 2 %, has enough values behind it, and passes Holm's correction over all
 //! differences among which a gain is looked for: of a hundred differences without a cause, five are outside

@@ -34,7 +34,7 @@ pub(super) fn notes(seen: &Seen) -> Vec<String> {
         .collect();
     if !unpacked.is_empty() {
         notes.push(format!(
-            "packets that were unpacked: {}; addresses and ports are those of the inner packets, lengths those of the outer \
+            "packets that were unpacked: {}; addresses and ports come from the inner packets, lengths from the outer \
              ones{}",
             unpacked.join(", "),
             if seen.tunnels[Tunnel::Erspan as usize].0 > 0 { " (of ERSPAN, which mirrors, the inner ones)" } else { "" }

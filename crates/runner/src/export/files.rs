@@ -1,4 +1,4 @@
-//! The files of an export. Each trial writes its own file, under a temporary name beside its place until it
+//! The files of an export. Each trial writes its own file, under a temporary name next to its place until it
 //! is complete.
 
 use std::io::{self, BufWriter, Write};

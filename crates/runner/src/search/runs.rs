@@ -74,11 +74,11 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search that halves the interval `between` until it is as narrow as `width`. `name` is that of the
+    /// A search that halves the interval `between` until it is as narrow as `width`. `name` is shown at the
     /// progress bar.
     ///
     /// # Errors
-    /// [`RunnerError::Usage`] if the scenario has nothing to search.
+    /// [`RunnerError::Usage`] if the scenario has no parameter to search.
     pub fn new(
         name: &str,
         scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! The disciplines that a test bed compares: those of Giveway, and those of the kernel.
+//! The disciplines that a test bed compares, from Giveway and from the kernel.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::tree::{Node, Table, Value};
 /// A compared discipline of a test bed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contender {
-    /// A discipline of Giveway in user space: its index among those of the network.
+    /// A discipline of Giveway in user space: its index among the network's disciplines.
     Ours(usize),
     /// A discipline of the kernel.
     Kernel(KernelQueue),
@@ -155,7 +155,7 @@ pub(crate) fn take_kernel(reading: &mut Reading, root: &mut Table) -> Vec<(usize
 }
 
 /// The disciplines in the order of `written`, for a bottleneck with this rate and MTU. `ours` is the number
-/// of those of Giveway in user space.
+/// of Giveway's disciplines in user space.
 pub(crate) fn order(
     reading: &mut Reading,
     written: &[Node],

@@ -13,12 +13,12 @@ use crate::fields::{Reading, head};
 use crate::network::{Network, Port, Queue, Stream};
 use crate::tree::{Node, Table};
 
-/// The least ratio of the rate of an access link to that of the bottleneck. A slower access link would
+/// The minimum ratio of the rate of an access link to the rate of the bottleneck. A slower access link would
 /// sometimes have a queue.
 const FASTER: u64 = 4;
 
-/// The most hosts on one side. Each needs an address.
-const MOST: usize = 250;
+/// Maximum number of hosts on one side. Each needs an address.
+const MAX: usize = 250;
 
 /// The MTU of Ethernet, and of every interface of a test bed.
 pub(crate) const MTU: Bytes = Bytes(1500);
@@ -94,9 +94,9 @@ impl<'a> Check<'a> {
             hosts
         };
         let (near, far) = (hosts(&near), hosts(&far));
-        if near.len().max(far.len()) > MOST {
+        if near.len().max(far.len()) > MAX {
             let place = self.root.place("traffic");
-            let message = format!("a test bed has at most {MOST} hosts on either side");
+            let message = format!("a test bed has at most {MAX} hosts on either side");
             self.refuse(place, message, "give each host more flows instead");
         }
         let direction = |at: usize, delay: Span| {
@@ -116,7 +116,7 @@ impl<'a> Check<'a> {
         self.reading.report(wrong.help(help));
     }
 
-    /// Refuses keys that have no effect on a test bed.
+    /// Refuses keys without effect on a test bed.
     fn keys(&mut self) {
         const NOT_BUILT: [(&str, &str); 6] = [
             ("medium", "the links of a test bed are their own"),
@@ -389,7 +389,7 @@ impl<'a> Check<'a> {
     }
 
     /// Checks that Linux TCP supports the parameters of the scenario. It has fewer of them than the
-    /// simulator, and most are those of a whole host.
+    /// simulator, and most of them apply to a whole host.
     fn tcp(&mut self) -> Option<TcpConfig> {
         let streams = &self.network.traffic;
         let first = streams.first()?;
@@ -452,7 +452,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The table of a link, and that of its reverse direction.
+/// The tables of a link and of its reverse direction.
 fn directions(link: &Table) -> impl Iterator<Item = &Table> {
     [Some(link), link.get("back").and_then(Node::table)].into_iter().flatten()
 }

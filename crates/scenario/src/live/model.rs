@@ -51,13 +51,13 @@ impl Direction {
 }
 
 impl Live {
-    /// True if anything varies with time, so that it must begin when the load does.
+    /// True if anything varies with time, so that it must start when the load does.
     pub fn varies(&self) -> bool {
         [&self.forward, &self.reverse].iter().any(|direction| !direction.settings.is_empty())
     }
 
-    /// The qdisc of Linux for the reverse direction beside a contender in the kernel; `None` if Linux has
-    /// none that does the same.
+    /// The qdisc of Linux for the reverse direction of a contender in the kernel; `None` if Linux has none
+    /// that does the same.
     pub fn reverse_in_kernel(&self) -> Option<KernelQueue> {
         match &self.reverse.queue {
             Queue::Fixed(spec) => Some(KernelQueue::plain(&spec.in_linux()?.text(spec))),

@@ -39,7 +39,7 @@ pub fn link_key(key: &str, value: &str, folder: Option<&Path>) -> Result<Impairm
     let mut reading = Reading { origin: Origin::new(key, text.as_str()), diagnostics };
     if reading.failed() {
         let Diagnostic { message, label, .. } = reading.diagnostics.swap_remove(0);
-        let help = Some("write a table in braces, in the words of a [[link]]".to_owned());
+        let help = Some("write a table in braces, in the syntax of a [[link]]".to_owned());
         return Err(LinkKeyError { message: format!("{message}: {label}"), help });
     }
     if folder.is_none()
@@ -77,8 +77,9 @@ fn text_alone(key: &str, value: &str) -> Table {
     Table { span: 0..value_span.end, entries: vec![entry] }
 }
 
-/// The settings of one direction of a link that are not a constant rate or delay. `own` has the keys of the
-/// direction, which takes the rate and the delay of the link if it has none. Files are relative to `folder`.
+/// The settings of one direction of a link that are not a constant rate or delay. `own` contains the keys of
+/// the direction, which takes the rate and the delay of the link if it has none. Files are relative
+/// to `folder`.
 pub(super) fn settings(own: &Table, link: &Table, folder: &Path) -> Vec<(&'static str, String)> {
     const KEYS: [&str; 8] =
         ["rate", "delay", "loss", "jitter", "reorder", "duplicate", "corrupt", "unordered"];

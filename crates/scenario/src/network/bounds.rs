@@ -3,9 +3,9 @@
 //!
 //! A discipline declares its [`Guarantee`]; [`giveway_theory::latency_rate`] has the formulae. A bound holds
 //! for a flow that exceeds its reservation by at most a burst, and for packets that are not dropped. The
-//! delay begins with the arrival of a packet and ends with its last bit on the wire, without propagation.
+//! delay starts with the arrival of a packet and ends with its last bit on the wire, without propagation.
 //!
-//! On a link whose rate varies, bounds are those of its lowest rate.
+//! On a link whose rate varies, bounds hold for its lowest rate.
 //!
 //! Best-effort traffic delays a reserved packet by one packet of the largest size. A discipline without
 //! reservations, which gives every flow a turn, has a bound only for a known number of flows, and only if the
@@ -54,7 +54,7 @@ pub struct StreamBounds {
     pub reserved: Rate,
     /// The largest packet of the traffic.
     pub packet: Bytes,
-    /// The burst of a flow: the most bytes that arrive at once.
+    /// The burst of a flow: the maximum number of bytes that arrive at once.
     pub burst: Bytes,
     /// The bounds, one for each discipline.
     pub bounds: Vec<Bound>,
@@ -77,8 +77,8 @@ pub enum Bound {
 
 impl Network {
     /// The delay bounds of reserved flows, for each link with a discipline other than the default, in the
-    /// order of the links. `burst` is the most bytes of a flow that arrive at once, at least one packet; by
-    /// default one packet.
+    /// order of the links. `burst` is the maximum number of bytes of a flow that arrive at once, at least one
+    /// packet; by default one packet.
     pub fn bounds(&self, burst: Option<Bytes>) -> Vec<LinkBounds> {
         let crossings = crossings(self.traffic.iter(), self.ports.len(), &self.paths());
         let downstream = downstream(&self.ports);

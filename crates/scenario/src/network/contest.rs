@@ -1,10 +1,10 @@
-//! Reads `[contest]`: senders of which every pair shares a link of its own.
+//! Reads `[contest]`: senders of which every pair shares its own link.
 //!
 //! # Principles
 //! - A contest stands for links and traffic: for each pair of senders a `[[link]]` with the keys of the
 //!   table, and a bulk transfer of each. It is written out before links and traffic are read, so every key of
 //!   a link and of `[tcp]` has its usual meaning, and messages point at the table.
-//! - A sender beside itself has both transfers in one source.
+//! - A sender paired with itself has both transfers in one source.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, keys, wrong_type};
 use crate::tree::{Node, Table, Value};
 
-/// The senders of a contest, each with a name of its own.
+/// The senders of a contest, each with its own name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contest {
     /// The names, in the order of the file.
@@ -60,17 +60,17 @@ fn node_name(sender: &str) -> String {
     sender.chars().map(valid).collect()
 }
 
-/// The keys of a contest. It also has the keys of a link.
+/// The keys of a contest. It also contains the keys of a link.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct ContestKeys {
-    /// The congestion controls, such as "cubic". A table has a name and keys of tcp: { name = "reno with
+    /// The congestion controls, such as "cubic". A table takes a name and keys of tcp: { name = "reno with
     /// ECN", congestion = "reno", ecn = true }.
     #[schemars(with = "Names")]
     pub senders: IgnoredAny,
     /// The transfers of each sender on a link. Default: 1.
     pub flows: Option<u32>,
-    /// The time within which transfers begin, each at a random time. Default: 100 ms.
+    /// The time within which transfers start, each at a random time. Default: 100 ms.
     pub spread: Option<Span>,
     /// The keys that differ in the reverse direction of the links.
     #[schemars(with = "crate::file::Part")]
@@ -79,8 +79,8 @@ pub(crate) struct ContestKeys {
 
 /// The keys of a contest that its links do not have.
 pub(crate) const OWN: [&str; 3] = ["senders", "flows", "spread"];
-/// The most senders: with 40 there are 820 links.
-const MOST: usize = 40;
+/// Maximum number of senders: with 40 there are 820 links.
+const MAX: usize = 40;
 
 /// A sender, as written.
 struct Sender {
@@ -145,8 +145,8 @@ fn senders(reading: &mut Reading, table: &Table) -> Option<Vec<Sender>> {
         return None;
     };
     let items = node.items();
-    if !(1..=MOST).contains(&items.len()) {
-        let message = format!("senders: a contest has 1 to {MOST} senders, not {}", items.len());
+    if !(1..=MAX).contains(&items.len()) {
+        let message = format!("senders: a contest has 1 to {MAX} senders, not {}", items.len());
         let wrong = Diagnostic::error(node.span.clone(), message);
         reading.report(wrong.help("write for example senders = [\"cubic\", \"bbr\"]"));
         return None;
@@ -155,8 +155,8 @@ fn senders(reading: &mut Reading, table: &Table) -> Option<Vec<Sender>> {
     let mut names = BTreeSet::new();
     if let Some(twice) = senders.iter().find(|sender| !names.insert(sender.name.as_str())) {
         let wrong =
-            Diagnostic::error(node.span.clone(), format!("senders: \"{}\" is there twice", twice.name));
-        reading.report(wrong.help("a sender also competes with itself; give a variant a name of its own"));
+            Diagnostic::error(node.span.clone(), format!("senders: \"{}\" is listed twice", twice.name));
+        reading.report(wrong.help("a sender also competes with itself; give each variant its own name"));
         return None;
     }
     (senders.len() == items.len()).then_some(senders)

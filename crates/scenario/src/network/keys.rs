@@ -23,8 +23,8 @@ pub(crate) struct Parts {
     /// The topologies. Each writes links between nodes with systematic names.
     #[schemars(with = "Part")]
     pub topology: IgnoredAny,
-    /// The timing of machines, which are perfectly on time by default. "measured" is that of a virtual
-    /// machine, and the name of a CSV file that of another one; a table has each part. With a measured
+    /// The timing of machines, which are perfectly on time by default. "measured" is the timing of a virtual
+    /// machine, and the name of a CSV file stands for another one; a table has each part. With a measured
     /// timing, sources and receivers wake up late, received segments are joined, and TCP sends up to 64 KiB
     /// back to back.
     #[schemars(with = "Part")]
@@ -32,13 +32,13 @@ pub(crate) struct Parts {
     /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.
     #[schemars(with = "Part")]
     pub medium: IgnoredAny,
-    /// Senders of which every pair shares a link of its own. The table has the keys of these links.
+    /// Senders of which every pair shares its own link. The table contains the keys of these links.
     #[schemars(with = "Part")]
     pub contest: IgnoredAny,
     /// The links. They also define the nodes, by their names.
     #[schemars(with = "Part")]
     pub link: IgnoredAny,
-    /// The traffic sources. A switch has one source for all inputs.
+    /// The traffic sources. A switch uses one source for all inputs.
     #[schemars(with = "Part")]
     pub traffic: IgnoredAny,
     /// The measured ports, the sampling interval and optional measurements.
@@ -131,7 +131,7 @@ pub(crate) struct DirectionKeys {
     /// The largest extra delay of a packet. The delays are uniform between 0 and this value, and packets stay
     /// in order. Default: 0 s.
     pub jitter: Option<Span>,
-    /// The cost of the link in routing. Packets take the path with the least total cost. Default: 1.
+    /// The cost of the link in routing. Packets take the path with the lowest total cost. Default: 1.
     pub cost: Option<u32>,
     /// The largest packet, as its IP length. Default: 1500b.
     pub mtu: Option<Bytes>,
@@ -177,7 +177,7 @@ pub(crate) struct TimingKeys {
 }
 
 /// The keys of a medium that links share. One link at a time sends a burst of packets, which all arrive at
-/// its end. The defaults are those of 802.11n at 5 GHz.
+/// its end. The defaults come from 802.11n at 5 GHz.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct MediumKeys {
@@ -190,11 +190,11 @@ pub(crate) struct MediumKeys {
     /// The time that a burst takes in addition to its packets, for preamble and acknowledgement. Default: 84
     /// us.
     pub overhead: Option<Span>,
-    /// The most bytes of a burst. Default: 65535b.
+    /// The maximum number of bytes in a burst. Default: 65535b.
     pub burst_bytes: Option<Bytes>,
     /// The longest transmission time of a burst. Default: 4 ms.
     pub burst_time: Option<Span>,
-    /// The most packets of a burst. Default: 64.
+    /// The maximum number of packets in a burst. Default: 64.
     pub burst_packets: Option<u32>,
     /// The choice among the links of a node. Default: "turns".
     pub airtime: Option<AirtimeKey>,
@@ -244,7 +244,7 @@ pub(crate) struct TrafficKeys {
     pub every_pair: bool,
     /// The start of the traffic. Default: 0 s.
     pub start: Option<Span>,
-    /// The time after which no new transfer or packet begins. Default: the end of the run.
+    /// The time after which no new transfer or packet starts. Default: the end of the run.
     pub stop: Option<Span>,
     /// The class of the packets, for disciplines such as prio; 0 is the most urgent. Default: 0.
     pub class: Option<u16>,

@@ -1,4 +1,4 @@
-//! Reads a lateness: how late something wakes up.
+//! Reads a lateness: how late a machine wakes up.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::fields::Reading;
 use crate::tree::Node;
 use crate::words::{clipped, listed};
 
-/// A distribution: the most of uniform delays, a name, or a file. `None` if it is wrong, which is reported at
-/// `node`.
+/// A distribution: the maximum of uniform delays, a name, or a file. `None` if it is wrong, which is reported
+/// at `node`.
 pub(crate) fn lateness(
     reading: &mut Reading,
     node: &Node,

@@ -59,7 +59,7 @@ struct PortTraffic<'a> {
     shortest: Span,
     /// The longest base round-trip time.
     longest: Span,
-    /// The largest packet of a source that has a known one, and the name of that traffic.
+    /// The largest packet of a source with a known one, and the name of that traffic.
     largest: Option<(Bytes, &'a str)>,
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct Media {
     numbers: BTreeMap<String, u16>,
 }
 
-/// The most media of a scenario.
-const MOST: usize = 10_000;
+/// Maximum number of media in a scenario.
+const MAX: usize = 10_000;
 
 impl Media {
     /// Reads all `[[medium]]`.
@@ -30,7 +30,7 @@ impl Media {
             return media;
         }
         let tables = reading.sections(root, "medium", "a list of media is not empty", "name = \"wlan\"");
-        for node in tables.unwrap_or_default().iter().take(MOST) {
+        for node in tables.unwrap_or_default().iter().take(MAX) {
             media.add(reading, node);
         }
         media
@@ -71,7 +71,7 @@ impl Media {
         None
     }
 
-    /// Reports the media that no link uses. `used` has the media of all links.
+    /// Reports the media that no link uses. `used` contains the media of all links.
     pub fn check_used(&self, reading: &mut Reading, root: &Table, used: impl Iterator<Item = u16>) {
         let mut unused: Vec<bool> = vec![true; self.plans.len()];
         used.for_each(|number| unused[usize::from(number)] = false);

@@ -6,8 +6,8 @@ use crate::diagnostic::Diagnostic;
 use crate::fields::Reading;
 use crate::tree::Table;
 
-/// The most nodes of one range.
-const MOST: u64 = 10_000;
+/// Maximum number of nodes in one range.
+const MAX: u64 = 10_000;
 
 impl Reading {
     /// The nodes that a key names. `None` if the key is missing or wrong; if it is wrong, reports an error.
@@ -66,7 +66,7 @@ fn expand(text: &str) -> Result<Vec<String>, InvalidName> {
     if first > last {
         return Err(NameError::Reversed { first, last }.at(range));
     }
-    if last - first >= MOST {
+    if last - first >= MAX {
         return Err(NameError::TooMany.at(range));
     }
     Ok((first..=last).map(|number| format!("{before}{number}{after}")).collect())
@@ -88,7 +88,7 @@ pub(crate) fn invalid_character(part: &str) -> Option<char> {
     part.chars().find(|c| !is_valid(*c))
 }
 
-/// Checks the characters of a name, or of a part that begins at byte `start`.
+/// Checks the characters of a name, or of a part that starts at byte `start`.
 fn check(part: &str, start: usize) -> Result<(), InvalidName> {
     match part.char_indices().find(|(_, c)| !is_valid(*c)) {
         Some((at, c)) => Err(NameError::Character(c).at(start + at..start + at + c.len_utf8())),
@@ -116,7 +116,7 @@ enum NameError {
     NotNumbers(String),
     #[error("this range is empty: {first} is above {last}")]
     Reversed { first: u64, last: u64 },
-    #[error("this range has more than {MOST} nodes")]
+    #[error("this range has more than {MAX} nodes")]
     TooMany,
     #[error("the name of a node has letters, digits, \"-\", \"_\" and \".\", not \"{0}\"")]
     Character(char),

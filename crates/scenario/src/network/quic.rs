@@ -17,7 +17,7 @@ pub(super) fn defaults(reading: &mut Reading, root: &Table) -> Option<Written> {
     }
 }
 
-/// Reads `quic` of an entry of traffic, whose other keys are those of the file.
+/// Reads `quic` of an entry of traffic, whose other keys belong to the file.
 pub(super) fn own(reading: &mut Reading, entry: &Table, defaults: Option<&Written>) -> Option<QuicConfig> {
     let Some(node) = entry.get("quic") else { return defaults.map(|(_, config)| config.clone()) };
     let nothing = Map::new();

@@ -222,13 +222,13 @@ fn check_samples(
     times: Option<Times>,
     measured: usize,
 ) {
-    /// The most samples of all measured ports together. Each is a row of the record.
-    const MOST_SAMPLES: u64 = 20_000_000;
+    /// Maximum number of samples of all measured ports together. Each is a row of the record.
+    const MAX_SAMPLES: u64 = 20_000_000;
     let (Some(times), Some(sample)) = (times, record.sample.filter(|sample| !sample.is_zero())) else {
         return;
     };
     let (samples, ports) = (times.duration.as_ps() / sample.as_ps(), measured.max(1) as u64);
-    if samples.saturating_mul(ports) <= MOST_SAMPLES {
+    if samples.saturating_mul(ports) <= MAX_SAMPLES {
         return;
     }
     let place =
@@ -238,7 +238,7 @@ fn check_samples(
         times.duration
     );
     // Rounded up to a whole microsecond, which is easy to write.
-    let least = (times.duration.as_ps() / (MOST_SAMPLES / ports).max(1)).div_ceil(1_000_000);
+    let least = (times.duration.as_ps() / (MAX_SAMPLES / ports).max(1)).div_ceil(1_000_000);
     let wrong = Diagnostic::error(place, message);
     reading.report(wrong.help(format!("write at least \"{}\"", Span::us(least.max(1)))));
 }

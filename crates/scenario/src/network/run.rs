@@ -17,11 +17,11 @@ use super::topology::{Port, downstream};
 use crate::schedule::Times;
 use crate::trial::Trial;
 
-/// Least number of times that a run reports its progress: enough for a progress bar, and few enough to take
+/// Minimum number of times that a run reports its progress: enough for a progress bar, and few enough to take
 /// no measurable time.
 const STEPS: u64 = 500;
 
-/// The most events of a step: a few milliseconds of a processor, so that a run stops soon.
+/// Maximum number of events in a step: a few milliseconds of a processor, so that a run stops soon.
 const STEP_EVENTS: u64 = 50_000;
 
 /// The result of a run. Its measurements are in the probe.
@@ -29,7 +29,7 @@ const STEP_EVENTS: u64 = 50_000;
 pub struct Finished {
     /// The numbers of events and packets.
     pub totals: Totals,
-    /// The remarks of sources. Each is a sentence that begins with the name of the traffic.
+    /// The remarks of sources. Each is a sentence that starts with the name of the traffic.
     pub remarks: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn equipped(
 }
 
 /// A function from pairs of nodes, sender first, to the measured ports that flows between them cross, on any
-/// of several equally short paths. Routes are those of a network without outages.
+/// of several equally short paths. Routes are computed without outages.
 pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
 
 /// The setup of a recorder for a run.
@@ -74,7 +74,7 @@ pub struct Measured {
     pub crossed: Crossed,
     /// The names of all ports, by number.
     pub port_names: Vec<String>,
-    /// The rates of all ports, by number. That of a link that varies is the mean of what it offers in the
+    /// The rates of all ports, by number. The rate of a link that varies is the mean of what it offers in the
     /// measurement interval.
     pub rates: Vec<Rate>,
     /// The ports whose rate varies.
@@ -172,8 +172,8 @@ impl Network {
         })
     }
 
-    /// The plan of the simulation of a trial. Random streams have names: those of a link its name, those of
-    /// traffic [`Stream::id`](super::traffic::Stream::id). They do not depend on the discipline, so all
+    /// The plan of the simulation of a trial. Random streams have names: streams of a link its name, streams
+    /// of traffic [`Stream::id`](super::traffic::Stream::id). They do not depend on the discipline, so all
     /// disciplines get the same arrivals.
     ///
     /// # Panics

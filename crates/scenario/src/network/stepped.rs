@@ -36,7 +36,7 @@ struct Place {
     built: u32,
 }
 
-/// The reason for which a change of a trial is refused. Nothing has changed then.
+/// The reason for which a change of a trial is refused. No change is made then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// The parameter that is not valid at that link.
@@ -130,8 +130,8 @@ impl Stepped {
         self.places.iter().map(|place| &*place.name)
     }
 
-    /// The context of a new discipline of a port, at the present rate of the link: that of the scenario if it
-    /// varies. Each call names other random streams, by the number of the call.
+    /// The context of a new discipline of a port, at the present rate of the link, or the rate in the
+    /// scenario if it varies. Each call names other random streams, by the number of the call.
     ///
     /// # Errors
     /// If there is no such port.
@@ -180,7 +180,7 @@ impl Stepped {
     }
 
     /// Changes the rate of a link from its next transmission on ([`Sim::change_rate`]). Disciplines at other
-    /// links that know the rates downstream keep those of the scenario.
+    /// links that know the rates downstream keep the rates of the scenario.
     ///
     /// # Errors
     /// The reason for which the link cannot be changed.
@@ -231,13 +231,13 @@ impl Stepped {
         self.watched.packets(port)
     }
 
-    /// The remarks of sources on the trial so far. Each is a sentence that begins with the name of the
-    /// traffic.
+    /// The remarks of sources on the trial so far. Each is a sentence that starts with the name of
+    /// the traffic.
     pub fn remarks(&self) -> Vec<String> {
         named(&self.traffic, self.sim.remarks())
     }
 
-    /// Ends the trial at the present time: reports all flows to the probe. The results are those of
+    /// Ends the trial at the present time: reports all flows to the probe. The results are the same as from
     /// [`Network::run`] after a step to [`until`](Stepped::until).
     pub fn finish<R: Probe<Segment>>(self, probe: &mut R) -> Finished {
         let remarks = self.remarks();

@@ -29,7 +29,7 @@ pub(crate) struct MachineTiming {
 
 /// The name of the measured timing that is part of the program, in a scenario.
 const MEASURED: &str = "measured";
-/// The bursts of TCP senders with a measured timing, which are those of Linux.
+/// The bursts of TCP senders with a measured timing, as Linux sends them.
 const GSO: Bytes = Bytes(65_536);
 
 /// Reads `timing`. Files are relative to `folder`.
@@ -51,8 +51,8 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> Machin
 
 impl MachineTiming {
     /// A measured timing: senders and receivers are late, and offloads are on. Links are not: a shaper of the
-    /// kernel has timers of its own, which nobody has measured here, and the router of a test bed decides as
-    /// if it had been woken in time.
+    /// kernel has its own timers, which nobody has measured here, and the router of a test bed decides as if
+    /// it had been woken in time.
     fn preset(&mut self, reading: &mut Reading, node: &Node, name: &str, folder: &Path) {
         let name = if name == MEASURED { Lateness::NAMES[0] } else { name };
         if name.parse::<Span>().is_ok() {

@@ -1,4 +1,4 @@
-//! Topologies: tables that write many links with systematic names of nodes. Each kind has a file, and a line
+//! Topologies: tables that write many links with systematic names of nodes. Each kind is a file, and a line
 //! in the list below.
 //!
 //! Hosts are h1, h2, ... in every kind but `edges`. The prefix of a table stands before all its names, so
@@ -59,7 +59,7 @@ pub struct Edge {
     pub delay: Span,
     /// The cost in routing.
     pub cost: u32,
-    /// The largest packet; `None` for that of the table.
+    /// The largest packet; `None` for the value in the table.
     pub mtu: Option<Bytes>,
     /// The probability that a packet is lost.
     pub loss: Share,
@@ -113,12 +113,12 @@ fn switch(layer: &str, number: u64) -> End {
     End::Switch(format!("{layer}{number}"))
 }
 
-/// The most memory that ports and routes of a network may take, in bytes, by [`Size::memory`].
-const MOST_MEMORY: u64 = 4 << 30;
+/// Maximum memory for ports and routes of a network, in bytes, by [`Size::memory`].
+const MAX_MEMORY: u64 = 4 << 30;
 
-/// The most ports of a network, two for each link with both directions. A star with the most nodes has half
-/// as many.
-pub(super) const MOST_PORTS: usize = 262_144;
+/// Maximum number of ports in a network, two for each link with both directions. A star with the maximum
+/// number of nodes has half as many.
+pub(super) const MAX_PORTS: usize = 262_144;
 
 impl Size {
     /// An upper estimate of the memory of ports and routes, in bytes.
@@ -143,17 +143,17 @@ impl Size {
             })
         };
         let ports = self.links.saturating_mul(2);
-        let refusal = too_many("nodes", self.nodes, Network::MOST_NODES)
-            .or_else(|| too_many("ports", ports, MOST_PORTS));
+        let refusal =
+            too_many("nodes", self.nodes, Network::MAX_NODES).or_else(|| too_many("ports", ports, MAX_PORTS));
         if refusal.is_some() {
             return refusal;
         }
         let gib = |bytes: u64| bytes.div_ceil(1 << 30);
         let memory = self.memory();
-        (memory > MOST_MEMORY).then(|| {
+        (memory > MAX_MEMORY).then(|| {
             (
                 format!("its ports and routes take {} GiB of memory", gib(memory)),
-                format!("a network has at most {} GiB for them: write {sized_by}", gib(MOST_MEMORY)),
+                format!("a network has at most {} GiB for them: write {sized_by}", gib(MAX_MEMORY)),
             )
         })
     }

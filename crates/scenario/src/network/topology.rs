@@ -1,5 +1,5 @@
-//! Reads the topologies and the links of a scenario file: nodes and ports. Each direction of a link has a
-//! port.
+//! Reads the topologies and the links of a scenario file: nodes and ports. Each direction of a link is
+//! a port.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use giveway_sim::Network;
 use super::keys::{DirectionKeys, EndKeys, Outage, TopologyKeys};
 use super::media::Media;
 use super::names;
-use super::topologies::{Edge, End, MOST_PORTS, TOPOLOGIES, TopologySpec};
+use super::topologies::{Edge, End, MAX_PORTS, TOPOLOGIES, TopologySpec};
 use super::varying::{self, Variation};
 use super::varying_keys::Varied;
 use crate::diagnostic::Diagnostic;
@@ -142,7 +142,7 @@ impl Topology {
     }
 }
 
-/// The default queue of a link, which is as long as that of Linux.
+/// The default queue of a link, which is as long as in Linux.
 fn default_queue() -> Queue {
     Queue::Fixed("fifo limit 1000p".parse().expect("the default discipline is valid"))
 }
@@ -342,7 +342,7 @@ impl Building<'_> {
             return Some(known);
         }
         let nodes = &mut self.topology.nodes;
-        if nodes.len() == Network::MOST_NODES {
+        if nodes.len() == Network::MAX_NODES {
             return None;
         }
         let number = u16::try_from(nodes.len()).expect("the limit is below 16 bits");
@@ -356,9 +356,9 @@ impl Building<'_> {
     fn ends(&mut self, reading: &mut Reading, at: &Range<usize>, from: &str, to: &str) -> Option<(u16, u16)> {
         let ends = self.number(from).zip(self.number(to));
         let (what, most, help) = if ends.is_none() {
-            ("nodes", Network::MOST_NODES, "this is the limit of a network: name fewer nodes")
-        } else if self.topology.ports.len() + 2 > MOST_PORTS {
-            ("ports", MOST_PORTS, "a link has a port at each end: write fewer links, or back = false")
+            ("nodes", Network::MAX_NODES, "this is the limit of a network: name fewer nodes")
+        } else if self.topology.ports.len() + 2 > MAX_PORTS {
+            ("ports", MAX_PORTS, "a link has a port at each end: write fewer links, or back = false")
         } else {
             return ends;
         };
@@ -370,7 +370,7 @@ impl Building<'_> {
     }
 
     /// Adds one direction, from one node to another, each given as its name and its number. `rate` and
-    /// `delay` are those of the link, and the default of the direction. Returns false if there is such a port
+    /// `delay` come from the link, as the defaults of the direction. Returns false if there is such a port
     /// already, and reports that.
     fn port(
         &mut self,
@@ -478,7 +478,7 @@ impl Building<'_> {
         let medium = name.and_then(|name| self.topology.media.of_link(reading, table, name));
         let Impairments { rate, delay, .. } = &variation.impairments;
         if medium.is_some() && rate.as_ref().is_some_and(Profile::bursts) {
-            let message = "rate: a trace of packet opportunities has bursts of its own, and a medium too";
+            let message = "rate: a trace of packet opportunities has its own bursts, and so has a medium";
             let wrong = Diagnostic::error(table.place("rate"), message);
             reading.report(wrong.help("write the rate as csv, steps, ramp or a model, or leave medium out"));
         }

@@ -40,7 +40,7 @@ pub struct Stream {
     pub offered: Option<String>,
     /// The start of the traffic.
     pub start: Time,
-    /// The time after which no new transfer or packet begins.
+    /// The time after which no new transfer or packet starts.
     pub stop: Time,
     /// The class of the packets.
     pub class: u16,
@@ -79,8 +79,8 @@ impl Stream {
     }
 }
 
-/// The most entries of traffic: the number of a source has 16 bits.
-const MOST_STREAMS: usize = 65_535;
+/// Maximum number of entries of traffic: the number of a source has 16 bits.
+const MAX_STREAMS: usize = 65_535;
 
 /// The network whose traffic is read.
 pub(crate) struct Context<'a> {
@@ -110,8 +110,8 @@ pub(crate) fn read(reading: &mut Reading, root: &Table, context: &Context<'_>) -
     let Some(entries) = reading.sections(root, "traffic", "a scenario needs traffic", example) else {
         return Vec::new();
     };
-    if let Some(first) = entries.get(MOST_STREAMS) {
-        let message = format!("there are more than {} entries of traffic", grouped(MOST_STREAMS));
+    if let Some(first) = entries.get(MAX_STREAMS) {
+        let message = format!("there are more than {} entries of traffic", grouped(MAX_STREAMS));
         let wrong = Diagnostic::error(first.span.clone(), message).label("this is one too many");
         reading.report(wrong.help("an entry can have many flows: write flows = 10, or ranges of nodes"));
         return Vec::new();
@@ -281,14 +281,14 @@ fn pairs(
     }
     let (from, to) = (reading.nodes(table, "from"), reading.nodes(table, "to"));
     let (from, to) = (from?, to?);
-    if every_pair && from.len() * to.len() > giveway_sim::traffic::MOST_FLOWS {
+    if every_pair && from.len() * to.len() > giveway_sim::traffic::MAX_FLOWS {
         let message = format!(
             "{what}: {} senders and {} receivers make {} pairs",
             grouped(from.len()),
             grouped(to.len()),
             grouped(from.len() * to.len())
         );
-        let most = grouped(giveway_sim::traffic::MOST_FLOWS);
+        let most = grouped(giveway_sim::traffic::MAX_FLOWS);
         let wrong = Diagnostic::error(table.place("every_pair"), message);
         reading.report(wrong.help(format!("an entry has at most {most} pairs: name fewer nodes")));
         return None;
@@ -386,7 +386,7 @@ fn refuse_ends(reading: &mut Reading, table: &Table, what: &str, source: &Traffi
     written().next().is_some()
 }
 
-/// The pairs of nodes of a source: those that its file names, or those of the scenario.
+/// The pairs of nodes of a source: the pairs that its file names, or the pairs of the scenario.
 fn resolve_pairs(
     reading: &mut Reading,
     stream: &Stream,

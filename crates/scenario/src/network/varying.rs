@@ -56,9 +56,9 @@ pub(crate) fn read(reading: &mut Reading, table: &Table, keys: &DirectionKeys, f
         variation.impairments.dispatch_jitter = read;
     }
     if let Some(ReorderKeys { distance, .. }) = keys.reorder
-        && !(1..=MOST_DISTANCE).contains(&distance)
+        && !(1..=MAX_DISTANCE).contains(&distance)
     {
-        let message = format!("reorder: a distance of {distance} is not between 1 and {MOST_DISTANCE}");
+        let message = format!("reorder: a distance of {distance} is not between 1 and {MAX_DISTANCE}");
         let wrong = Diagnostic::error(table.place("reorder"), message);
         reading.report(wrong.help("write for example reorder = { percent = \"1%\", distance = 3 }"));
     }
@@ -84,8 +84,8 @@ pub(crate) fn read(reading: &mut Reading, table: &Table, keys: &DirectionKeys, f
     variation
 }
 
-/// The most packets that overtake another.
-const MOST_DISTANCE: u32 = 10_000;
+/// Maximum number of packets that overtake another.
+const MAX_DISTANCE: u32 = 10_000;
 
 /// A rate that varies; `None` if anything is wrong, which is reported.
 fn rate_of(reading: &mut Reading, table: &Table, folder: &Path, files: &mut Vec<String>) -> Option<Profile> {
@@ -258,7 +258,7 @@ where
     }
 }
 
-/// Refuses keys that have no effect. `allowed` are those beside the one that says how it varies, and the seed
+/// Refuses keys without effect. `allowed` are the keys besides the one that says how it varies, and the seed
 /// of a model.
 fn only(reading: &mut Reading, table: &Table, what: &str, allowed: &[&str]) -> Option<()> {
     const SHAPES: [&str; 5] = ["trace", "csv", "steps", "ramp", "model"];

@@ -62,7 +62,7 @@ pub(crate) struct VaryingRate {
     pub steps: Option<Vec<(Span, Rate)>>,
     /// Times and rates, between which the rate changes linearly.
     pub ramp: Option<Vec<(Span, Rate)>>,
-    /// If true, it begins again at its last time. Default: true for trace, otherwise false.
+    /// If true, it starts again at its last time. Default: true for trace, otherwise false.
     pub r#loop: Option<bool>,
     /// A model: lte, wifi, satellite, cable or diurnal.
     pub model: Option<String>,
@@ -96,7 +96,7 @@ pub(crate) struct VaryingDelay {
     pub steps: Option<Vec<(Span, Span)>>,
     /// Times and delays, between which the delay changes linearly.
     pub ramp: Option<Vec<(Span, Span)>>,
-    /// If true, it begins again at its last time. Default: false.
+    /// If true, it starts again at its last time. Default: false.
     pub r#loop: Option<bool>,
     /// A model: satellite.
     pub model: Option<String>,

@@ -4,8 +4,8 @@
 //! are computed, and there is no port to read or to change. The results of a run are the same.
 //!
 //! A change happens at [`Sim::now`], after all events at that time. The link then looks at its queue as after
-//! an arrival: a packet that may leave begins its transmission at once, and a packet that the new discipline
-//! holds back leaves at another time. A transmission that has begun keeps its end, and a packet on the wire
+//! an arrival: a packet that may leave starts its transmission at once, and a packet that the new discipline
+//! holds back leaves at another time. A transmission that has started keeps its end, and a packet on the wire
 //! keeps its arrival.
 
 use giveway_qdisc::{Port, Probe, Qdisc, Rate, Share, Span};
@@ -47,7 +47,7 @@ impl Sim {
     /// packets that stay in the old one leave first.
     ///
     /// # Errors
-    /// If the link cannot be changed; nothing has changed then.
+    /// If the link cannot be changed; no change is made then.
     pub fn replace<R: Probe<Segment>>(
         &mut self,
         link: u32,
@@ -80,7 +80,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Changes the delay of the wire of a link. It counts for transmissions that begin from now on. They do
+    /// Changes the delay of the wire of a link. It counts for transmissions that start from now on. They do
     /// not overtake packets that are on the wire, unless the link is `unordered`.
     ///
     /// # Errors
@@ -90,8 +90,8 @@ impl Sim {
         self.changeable(link)?.change_delay(delay, &wire)
     }
 
-    /// Changes the probability that the wire of a link loses a packet, for transmissions that begin from now
-    /// on.
+    /// Changes the probability that the wire of a link loses a packet, for transmissions that start from
+    /// now on.
     ///
     /// # Errors
     /// If the loss of the link follows a model, or the link cannot be changed.

@@ -8,9 +8,9 @@ use super::packet::{AckFrame, EcnCounts};
 use super::spans::Spans;
 use crate::segment::Segment;
 
-/// The most ranges that are kept: RFC 9000, section 13.2.3. Packet numbers never repeat, so that a lost
-/// packet leaves a gap for ever.
-const MOST_RANGES: usize = 32;
+/// Maximum number of ranges that are kept: RFC 9000, section 13.2.3. Packet numbers never repeat, so that a
+/// lost packet leaves a gap for ever.
+const MAX_RANGES: usize = 32;
 
 /// The packets that an end has received.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Acks {
             return false;
         }
         self.received.insert(number, number + 1);
-        if self.received.list().len() > MOST_RANGES
+        if self.received.list().len() > MAX_RANGES
             && let Some((_, to)) = self.received.first()
         {
             self.floor = to;
@@ -177,7 +177,7 @@ mod tests {
         for number in 0..100 {
             assert!(acks.arrived(2 * number, Ecn::Marked));
         }
-        assert_eq!(acks.received.list().len(), MOST_RANGES);
+        assert_eq!(acks.received.list().len(), MAX_RANGES);
         assert!(!acks.arrived(1, Ecn::NotCapable), "too old to know");
         assert!(acks.arrived(197, Ecn::NotCapable));
         assert!(!acks.arrived(197, Ecn::NotCapable), "a duplicate");

@@ -13,7 +13,7 @@ use crate::tcp::{HyStartRule, Ratios};
 pub struct QuicConfig {
     /// Congestion control with its parameters: "cubic", "bbr version 1".
     pub congestion: Congestion,
-    /// Largest UDP payload, 1,200 to 1,452 bytes; the IP packet is 28 bytes longer. 1,350 bytes are those of
+    /// Largest UDP payload, 1,200 to 1,452 bytes; the IP packet is 28 bytes longer. 1,350 bytes come from
     /// Langley et al., "The QUIC transport protocol", 2017.
     pub datagram: Bytes,
     /// Initial window, in packets (RFC 9002, section 7.2).
@@ -32,9 +32,9 @@ pub struct QuicConfig {
     pub reordering: u32,
     /// Explicit congestion notification, with counts in acknowledgements (RFC 9000, section 13.4).
     pub ecn: bool,
-    /// Flow control: the most data of a connection that the receiver has not taken in order.
+    /// Flow control: the maximum amount of data of a connection that the receiver has not taken in order.
     pub max_data: Bytes,
-    /// Flow control: the most data of a stream that the receiver has not taken in order.
+    /// Flow control: the maximum amount of data of a stream that the receiver has not taken in order.
     pub max_stream_data: Bytes,
     /// Round-trip time before the first measurement (RFC 9002: 333 ms).
     pub initial_rtt: Span,
@@ -50,8 +50,8 @@ pub struct QuicConfig {
     pub pacing_ss_ratio: u32,
     /// Rate of the pacer in congestion avoidance, in percent of window per round-trip time.
     pub pacing_ca_ratio: u32,
-    /// With pacing: the most data that leaves back to back, at most a millisecond of the rate, but at least
-    /// two packets. "0 b" sends single packets.
+    /// With pacing: the maximum amount of data that leaves back to back, at most a millisecond of the rate,
+    /// but at least two packets. "0 b" sends single packets.
     pub gso: Bytes,
 }
 
@@ -99,7 +99,7 @@ impl QuicConfig {
         Ratios { slow_start: self.pacing_ss_ratio, avoidance: self.pacing_ca_ratio }
     }
 
-    /// Keys that have other values with this congestion control if the scenario does not set them.
+    /// Keys with other values with this congestion control if the scenario does not set them.
     pub fn implies(&self) -> impl Iterator<Item = (&'static str, bool)> {
         // Counts of ECN are accurate in QUIC, so that the key `accecn` of TCP has no counterpart.
         let keys = ["ecn", "pacing"];

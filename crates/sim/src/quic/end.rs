@@ -66,8 +66,8 @@ pub(crate) struct Opening<'a> {
     pub segment: Segment,
     pub identity: Identity,
     pub config: &'a QuicConfig,
-    /// Bytes of a stream that count as arrived when the measurement interval begins and ends, until that is
-    /// known.
+    /// Bytes of a stream that count as arrived when the measurement interval starts and ends, until that
+    /// is known.
     pub counted: (u64, u64),
 }
 
@@ -100,7 +100,7 @@ impl End {
 
     // -- calls of the application -------------------------------------------------------------------
 
-    /// The client begins. What it sends leaves with the next [`send`](End::send).
+    /// The client starts. What it sends leaves with the next [`send`](End::send).
     pub fn open(&mut self, now: Time) {
         self.handshake.send.write(CLIENT_HELLO);
         self.received_at = now;
@@ -134,7 +134,7 @@ impl End {
     pub fn measured(&self, stream: u32, from: u64, to: u64) -> u64 {
         self.streams.measured(stream, from, to)
     }
-    /// The measurement interval begins, or ends.
+    /// The measurement interval starts, or ends.
     pub fn measuring(&mut self, begins: bool) {
         self.streams.measuring(begins);
     }

@@ -9,12 +9,12 @@
 //! | `sacks` | number of acknowledged ranges |
 //! | `sack` | the ranges, and the counts of ECN, in six words |
 //!
-//! The first word has the length of the first range less one; each further word has the gap and the length of
-//! a range. With ECN the last two are the counts of marked and of capable packets.
+//! The first word stores the length of the first range less one; each further word has the gap and the length
+//! of a range. With ECN the last two are the counts of marked and of capable packets.
 //!
 //! The frames with data are not in the segment: the receiver looks them up at the sender, by packet number
-//! ([`super::sent`]). Lengths are those of RFC 9000: a header with a connection number of 8 bytes and a
-//! packet number of 2, numbers of variable length (section 16), and 16 bytes of authentication.
+//! ([`super::sent`]). Lengths follow RFC 9000: a header with a connection number of 8 bytes and a packet
+//! number of 2, numbers of variable length (section 16), and 16 bytes of authentication.
 
 use giveway_qdisc::Span;
 
@@ -28,13 +28,13 @@ pub const SHORT_HEADER: u32 = 1 + 8 + 2;
 pub const LONG_HEADER: u32 = 1 + 4 + 1 + 8 + 1 + 8 + 2 + 2;
 /// Length of the header of an Initial packet, which has an empty token besides.
 pub const INITIAL_HEADER: u32 = LONG_HEADER + 1;
-/// Least length of a datagram with an Initial packet, UDP payload: RFC 9000, section 14.1.
-pub const LEAST_INITIAL: u32 = 1200;
+/// Minimum length of a datagram with an Initial packet, UDP payload: RFC 9000, section 14.1.
+pub const MIN_INITIAL: u32 = 1200;
 /// Length of a stream frame without its offset and its stream number: the type and the length.
 const STREAM_FRAME: u32 = 1 + 2;
 
-/// The most ranges that an acknowledgement reports, with ECN counts and without.
-const MOST_RANGES: (usize, usize) = (4, 6);
+/// Maximum number of ranges that an acknowledgement reports, with ECN counts and without.
+const MAX_RANGES: (usize, usize) = (4, 6);
 
 /// The header of a packet: the level of its encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,7 +121,7 @@ impl AckFrame {
         let mut words = [0; 6];
         words[0] = u32::try_from(largest - first).unwrap_or(u32::MAX);
         let mut bytes = 1 + varint(largest) + varint(units) + 1 + varint(u64::from(words[0]));
-        let most = if ecn.is_some() { MOST_RANGES.0 } else { MOST_RANGES.1 };
+        let most = if ecn.is_some() { MAX_RANGES.0 } else { MAX_RANGES.1 };
         let (mut count, mut above) = (1, first);
         for (from, to) in received.iter().rev().skip(1).copied().take(most - 1) {
             let (gap, length) = (above - to, (to - 1 - from).min(0xffff));

@@ -12,7 +12,8 @@
 //! - One space of packet numbers instead of three.
 //! - The contract of congestion controls counts sequence numbers. Here these are bytes in the order in which
 //!   they were sent: everything before the oldest packet in flight counts as acknowledged.
-//! - A controller that reduces its window to one packet gets the least window of RFC 9002, section 7.2, two.
+//! - A controller that reduces its window to one packet gets the minimum window of RFC 9002, section
+//!   7.2, two.
 
 use giveway_qdisc::{Rate, Span, Time};
 
@@ -163,7 +164,7 @@ impl Recovery {
 
     // -- sending ------------------------------------------------------------------------------------
 
-    /// The application begins to send after a pause.
+    /// The application starts to send after a pause.
     pub fn resume(&mut self, timeout: Span, now: Time) {
         if self.in_flight == 0 && self.position > 0 && now.since(self.last_sent) > timeout {
             self.controller.idled(now);
@@ -187,7 +188,7 @@ impl Recovery {
         self.last_sent = now;
     }
 
-    /// The application has nothing to send although the window has space.
+    /// The application has no data to send although the window has space.
     pub fn app_limited(&mut self) {
         if let Some(delivery) = &mut self.delivery {
             delivery.app_limited(self.in_flight);

@@ -26,7 +26,7 @@ pub(super) struct SendHalf {
     limit: u64,
     closed: bool,
     end: End,
-    /// It is in the list of streams with something to send.
+    /// It is in the list of streams with data to send.
     ready: bool,
 }
 
@@ -131,7 +131,7 @@ pub(super) struct ReceiveHalf {
     data: Receiver,
     /// Flow control: the limit that the other end knows, or will know.
     granted: u64,
-    /// Bytes that had arrived when the measurement interval began and ended.
+    /// Bytes that had arrived when the measurement interval started and ended.
     before: u64,
     after: u64,
 }
@@ -186,7 +186,7 @@ pub(super) struct Streams {
     list: VecDeque<Stream>,
     /// Number of the first stream in the list; those before are over.
     first: u32,
-    /// Streams with something to send, in the order of their turns.
+    /// Streams with data to send, in the order of their turns.
     ready: VecDeque<u32>,
     /// Streams whose new limit is to be sent.
     raised: VecDeque<u32>,
@@ -196,14 +196,14 @@ pub(super) struct Streams {
     windows: Windows,
     /// Bytes written, and acknowledged for the first time, of all streams.
     written: u64,
-    /// Bytes of a new stream that count as arrived when the measurement interval begins and ends: an upper
+    /// Bytes of a new stream that count as arrived when the measurement interval starts and ends: an upper
     /// bound until then.
     counted: (u64, u64),
 }
 
 impl Streams {
     /// No stream is open. `counted` are the bytes of a new stream that count as arrived when the measurement
-    /// interval begins and ends.
+    /// interval starts and ends.
     pub fn new(windows: Windows, counted: (u64, u64)) -> Streams {
         let Windows { connection, .. } = windows;
         Streams {
@@ -235,7 +235,7 @@ impl Streams {
         self.list.get(stream.checked_sub(self.first)? as usize)
     }
 
-    /// Adds a stream to those with something to send, as the next one if it is `urgent`.
+    /// Adds a stream to those with data to send, as the next one if it is `urgent`.
     fn make_ready(&mut self, stream: u32, urgent: bool) {
         let Some(this) = self.get(stream) else { return };
         if std::mem::replace(&mut this.send.ready, true) {
@@ -412,7 +412,7 @@ impl Streams {
 
     // -- measurement --------------------------------------------------------------------------------
 
-    /// The measurement interval begins, or ends.
+    /// The measurement interval starts, or ends.
     pub fn measuring(&mut self, begins: bool) {
         for stream in &mut self.list {
             let arrived = stream.receive.data.arrived_bytes();

@@ -24,7 +24,8 @@ pub struct TcpConfig {
     pub mss: Bytes,
     /// Initial window, in segments (RFC 6928).
     pub initial_window: Packets,
-    /// Receive window: the most data that may be in flight, or wait at the receiver for a gap to be filled.
+    /// Receive window: the maximum amount of data that may be in flight, or wait at the receiver for a gap to
+    /// be filled.
     pub receive_window: Bytes,
     /// The receive window in the beginning, which grows with what the receiver reads, up to `receive_window`.
     /// Without it the window is constant.
@@ -56,16 +57,16 @@ pub struct TcpConfig {
     /// The receiver counts marks and reports the counts: accurate ECN, RFC 9768. Needs ecn.
     pub accecn: bool,
     /// The feedback that the end which accepts a connection supports: "off", "classic" or "accurate".
-    /// Default: that of the end which opens it. Both use what both support.
+    /// Default: the same as the end which opens it. Both use what both support.
     pub peer_ecn: Option<EcnMode>,
     /// A SYN that is retransmitted no longer asks for classic ECN: RFC 3168, section 6.1.1.1. A request for
     /// accurate ECN is repeated once, regardless of this key.
     pub ecn_fallback: bool,
     /// Acknowledge every second segment (RFC 5681, section 4.2) instead of every one.
     pub delayed_ack: bool,
-    /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux begins at 40 ms.
+    /// The longest delay of an acknowledgement; RFC 5681 allows up to 500 ms, Linux starts at 40 ms.
     pub delayed_ack_timer: Span,
-    /// Number of segments at the begin of a connection that are acknowledged at once (Linux: 16).
+    /// Number of segments at the start of a connection that are acknowledged at once (Linux: 16).
     pub quick_acks: u32,
     /// The quantity that makes the window grow: bytes acknowledged (RFC 3465, or "all" of them as in Linux),
     /// or acknowledgements (RFC 5681, equation 3).
@@ -73,15 +74,16 @@ pub struct TcpConfig {
     /// End the first slow start when the round-trip time grows: true for HyStart++ (RFC 9406), "classic" for
     /// the rule of Linux.
     pub hystart: HyStartRule,
-    /// The least growth of CUBIC's window while no plateau is known, which is after slow start and before the
-    /// first loss, and after a timeout: in percent of the window per round-trip time (Linux: 5). With 0 the
-    /// window follows the curve alone: RFC 9438, section 4.8.
+    /// The minimum growth of CUBIC's window while no plateau is known, which is after slow start and before
+    /// the first loss, and after a timeout: in percent of the window per round-trip time (Linux: 5). With 0
+    /// the window follows the curve alone: RFC 9438, section 4.8.
     pub cubic_probe: u32,
     /// Retransmission timeout before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Span,
     /// Smallest retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).
     pub rto_min: Span,
-    /// The least that the retransmission timeout is above the smoothed round-trip time (Linux: 200 ms).
+    /// The minimum difference between the retransmission timeout and the smoothed round-trip time (Linux:
+    /// 200 ms).
     pub rto_margin: Span,
     /// Largest retransmission timeout (RFC 6298: at least 60 s).
     pub rto_max: Span,
@@ -101,9 +103,9 @@ pub struct TcpConfig {
     /// segments and at most 64 KiB (Linux: 1 ms); zero sends them one by one. A control may want shorter
     /// bursts.
     pub pacing_burst: Span,
-    /// Generic segmentation offload: the most data that a sender puts on its link back to back. It waits with
-    /// new data until it may send so much, or a third of its window; with pacing, a burst takes at most a
-    /// millisecond of the rate, but has at least two segments. "0 b" is off.
+    /// Generic segmentation offload: the maximum amount of data that a sender puts on its link back to back.
+    /// It waits with new data until it may send so much, or a third of its window; with pacing, a burst takes
+    /// at most a millisecond of the rate, but has at least two segments. "0 b" is off.
     pub gso: Bytes,
 }
 
@@ -215,12 +217,12 @@ impl TcpConfig {
     /// The bursts of a pacer whose control wants at most `limit`; zero for no limit.
     #[inline]
     pub(super) fn bursts(&self, limit: Span) -> Bursts {
-        /// The most that a Linux sender passes on at once (`GSO_LEGACY_MAX_SIZE`).
-        const MOST: u64 = 65_536;
+        /// The maximum that a Linux sender passes on at once (`GSO_LEGACY_MAX_SIZE`).
+        const MAX: u64 = 65_536;
         match (self.pacing_burst.is_zero(), self.gso.0) {
             (true, 0) => Bursts::NONE,
             (true, gso) => Bursts::of(Span::ms(1), gso, self.mss.0, limit),
-            (false, _) => Bursts::of(self.pacing_burst, MOST, self.mss.0, limit),
+            (false, _) => Bursts::of(self.pacing_burst, MAX, self.mss.0, limit),
         }
     }
 
@@ -301,7 +303,7 @@ impl TcpConfig {
     /// Checks the parameters that need others.
     fn check_pairs(&self) -> Result<(), Invalid> {
         if self.peer_ecn.is_some_and(|peer| peer > EcnMode::Off) && !self.ecn {
-            let message = "nobody asks the peer for ECN: write ecn = true, or leave peer_ecn out";
+            let message = "it has no effect unless ecn = true";
             return Err(Invalid::new("peer_ecn", message));
         }
         let needs = [

@@ -1,5 +1,5 @@
 //! Congestion control: the amount of data that may be in flight, and the rate at which it leaves. Each
-//! algorithm has a file, and a line in the list below.
+//! algorithm is a file, and a line in the list below.
 //!
 //! A controller has no packets and no timers. It receives acknowledgements and congestion signals with their
 //! times, and returns a window in bytes. Loss detection and recovery belong to the sender.
@@ -50,8 +50,8 @@ pub enum Phase {
 
 /// The report of any acknowledgement, in recovery or not. Only controllers with [`Needs::feedback`] get it.
 ///
-/// The delivery rate is that of draft-cheng-iccrg-delivery-rate-estimation: the data delivered since the
-/// packet that this acknowledgement reports was sent, by the longer of the times in which they were sent and
+/// The delivery rate follows draft-cheng-iccrg-delivery-rate-estimation: the data delivered since the packet
+/// that this acknowledgement reports was sent, by the longer of the times in which they were sent and
 /// acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Feedback {
@@ -155,7 +155,7 @@ pub struct Needs {
 
 /// A congestion control algorithm.
 pub trait Controller {
-    /// Its needs beyond acknowledgements of new data. Read once, when the sender begins.
+    /// Its needs beyond acknowledgements of new data. Read once, when the sender starts.
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -184,7 +184,7 @@ pub trait Controller {
     /// threshold rises to `threshold` if it is lower. A controller that measures the path has no use for
     /// that.
     fn unused(&mut self, _window: u64, _threshold: u64) {}
-    /// A segment is about to leave, and nothing is in the network because the application had nothing to
+    /// A segment is about to leave, and nothing is in the network because the application had no packets to
     /// send. Only if it needs [`feedback`](Needs::feedback).
     fn resumed(&mut self, _now: Time) {}
     /// True if the controller keeps the data in flight small to measure the path: delivery rates then count
@@ -214,7 +214,7 @@ pub struct Start {
     pub counting: Counting,
     /// The rule that ends the first slow start.
     pub hystart: HyStartRule,
-    /// The least growth of CUBIC's window while no plateau is known, percent per round-trip time.
+    /// The minimum growth of CUBIC's window while no plateau is known, percent per round-trip time.
     pub cubic_probe: u32,
     /// A number that differs between connections and is the same in every run: for draws of a controller.
     pub seed: u64,

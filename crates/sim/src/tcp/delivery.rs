@@ -9,7 +9,7 @@
 //!   application was, and not the network.
 //!
 //! # Deviations
-//! - Of the segments that one acknowledgement reports, the sample is that of the one that was sent last; the
+//! - Of the segments that one acknowledgement reports, the segment that was sent last gives the sample; the
 //!   draft compares the amounts that had been delivered, which are the same for segments of one burst.
 //!
 //! # Cost
@@ -141,7 +141,7 @@ impl Delivery {
         self.lost += bytes;
     }
 
-    /// The application has nothing to send although the window has space; `pipe` is in the network.
+    /// The application has no data to send although the window has space; `pipe` is in the network.
     pub fn app_limited(&mut self, pipe: u64) {
         self.app_limited = (self.delivered + pipe).max(1);
     }
@@ -225,9 +225,9 @@ mod tests {
         Received { index, end: 0, len: 1000, at, ambiguous: false }
     }
 
-    /// Ten segments leave at once, and arrive a millisecond apart after a round trip of 10 ms: the rate is
-    /// that of the acknowledgements, 1,000 bytes in a millisecond, as soon as the round trips are long
-    /// enough.
+    /// Ten segments leave at once, and arrive a millisecond apart after a round trip of 10 ms: the rate
+    /// equals the rate of the acknowledgements, 1,000 bytes in a millisecond, as soon as the round trips are
+    /// long enough.
     #[test]
     fn the_slower_of_sending_and_arriving_is_the_rate() {
         let mut delivery = Delivery::new();

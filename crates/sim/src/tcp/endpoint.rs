@@ -20,7 +20,7 @@ use crate::segment::Segment;
 /// One end of a connection.
 pub struct Endpoint {
     state: State,
-    /// A SYN was lost, or its answer: the sender begins with one segment.
+    /// A SYN was lost, or its answer: the sender starts with one segment.
     slow_handshake: bool,
     outlet: Outlet,
     /// Set once the application has written or closed.
@@ -75,8 +75,8 @@ pub struct Arriving {
 }
 
 impl Endpoint {
-    /// An end in the listening state. [`open`](Endpoint::open) makes it the client. `segment` has the fields
-    /// that are the same in every segment that it sends.
+    /// An end in the listening state. [`open`](Endpoint::open) makes it the client. `segment` contains the
+    /// fields that are the same in every segment that it sends.
     pub fn new(segment: &Segment, identity: Identity, config: &TcpConfig) -> Endpoint {
         Endpoint {
             state: State::Listening,
@@ -125,8 +125,8 @@ impl Endpoint {
     pub fn acknowledged_bytes(&self) -> u64 {
         self.sender.as_ref().map_or(0, |sender| sender.acknowledged_bytes())
     }
-    /// True if this end has sent all its data and its FIN, has them acknowledged, and has received those of
-    /// the peer.
+    /// True if this end has sent all its data and its FIN, has them acknowledged, and has received
+    /// the peer's.
     #[inline]
     pub fn finished(&self) -> bool {
         self.sender.as_ref().is_some_and(|sender| sender.finished()) && self.outlet.receiver.finished()

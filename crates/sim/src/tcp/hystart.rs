@@ -2,9 +2,9 @@
 //! HyStart++ (RFC 9406), and HyStart as its authors published it, with the constants of Linux.
 //!
 //! # Principles
-//! - HyStart++: in each round the smallest of at least eight round-trip samples is compared with that of the
-//!   round before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building: conservative
-//!   slow start begins, which grows a quarter as fast.
+//! - HyStart++: in each round the smallest of at least eight round-trip samples is compared with the smallest
+//!   of the round before. If it grew by an eighth (at least 4, at most 16 ms), a queue is building:
+//!   conservative slow start begins, which grows a quarter as fast.
 //! - After five rounds of conservative slow start the window becomes the threshold. If the round-trip time
 //!   falls below the one that began it, the growth was jitter, and slow start resumes.
 //! - Classic: slow start ends at once when the smallest of eight samples of a round is an eighth (at least 4,
@@ -12,8 +12,7 @@
 //!   than 2 ms after the other, lasts for half of it.
 //!
 //! # Deviations
-//! - Growth per acknowledgement stays that of the controller (L = 2, RFC 3465); RFC 9406 allows up to 8
-//!   segments.
+//! - Growth per acknowledgement remains the controller's (L = 2, RFC 3465); RFC 9406 allows up to 8 segments.
 //!
 //! # Cost
 //! - A few comparisons per acknowledgement in the first slow start, none after it.
@@ -60,7 +59,7 @@ pub(crate) enum HyStart {
 }
 
 impl HyStart {
-    /// The state of a rule at the begin of a connection.
+    /// The state of a rule at the start of a connection.
     pub fn new(rule: HyStartRule) -> Option<Box<HyStart>> {
         match rule {
             HyStartRule::Off => None,
@@ -94,9 +93,9 @@ impl HyStart {
 pub(crate) struct Classic {
     /// The round ends when this sequence number is acknowledged.
     round_end: u64,
-    /// Begin of the round.
+    /// Start of the round.
     begun: Time,
-    /// The last acknowledgement of the train that began with the round.
+    /// The last acknowledgement of the train that started with the round.
     train: Time,
     /// Smallest round-trip time of this round.
     current: Option<Span>,
@@ -149,7 +148,7 @@ pub(crate) struct Plus {
 
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// The round-trip time that began it (cssBaselineMinRtt).
+    /// The round-trip time that started it (cssBaselineMinRtt).
     baseline: Span,
     /// Rounds that ended since.
     rounds: u32,

@@ -15,8 +15,8 @@
 //!   losses.
 //!
 //! # Deviations
-//! - Packets of the handshake are not ECN-capable, so their codes are those of Not-ECT, or of CE where a
-//!   queue marks them nevertheless.
+//! - Packets of the handshake are not ECN-capable, so their codes denote Not-ECT, or CE where a queue marks
+//!   them nevertheless.
 //! - The option of accurate ECN is not in SYN and SYN-ACK; its space in other segments is counted.
 
 use super::TcpConfig;
@@ -39,7 +39,7 @@ const NOT_CAPABLE: Flags = 0b010;
 /// The code of a packet that arrived with a mark.
 const MARKED: Flags = 0b110;
 
-/// The code for a packet of the handshake. The first counter field of a client has that of the SYN-ACK.
+/// The code for a packet of the handshake. The first counter field of a client has the code for the SYN-ACK.
 pub(super) fn code(marked: bool) -> Flags {
     if marked { MARKED } else { NOT_CAPABLE }
 }
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Every answer to the offer of accurate ECN, among them those of no server in this simulator.
+    /// Every answer to the offer of accurate ECN, including answers that no server in this simulator gives.
     #[test]
     fn every_answer_has_a_meaning() {
         let modes: Vec<EcnMode> = (0..8).map(|answer| agreed(ACCURATE, answer)).collect();

@@ -86,7 +86,7 @@ impl Outlet {
         }
     }
 
-    /// A segment without data that begins at `seq`.
+    /// A segment without data that starts at `seq`.
     #[inline]
     pub fn segment(&self, seq: u64) -> Segment {
         let Template { conn, serial, source, host, host_node, flags } = self.template;

@@ -20,7 +20,7 @@ pub(crate) struct Pacer {
 pub(crate) struct Bursts {
     /// The time that a burst takes at the rate of the pacer.
     pub time: Span,
-    /// The least number of packets.
+    /// The minimum number of packets.
     pub least: u64,
     /// The largest number of packets.
     pub most: u64,

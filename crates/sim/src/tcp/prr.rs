@@ -22,7 +22,7 @@
 pub struct Prr {
     /// Target (ssthresh).
     threshold: u64,
-    /// Bytes in flight when it began (RecoverFS).
+    /// Bytes in flight when it started (RecoverFS).
     flight: u64,
     /// Bytes delivered since.
     delivered: u64,
@@ -33,7 +33,7 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// Begins a reduction from `flight` bytes to `threshold`: RFC 9937, section 5.
+    /// Starts a reduction from `flight` bytes to `threshold`: RFC 9937, section 5.
     pub fn begin(flight: u64, threshold: u64, window: u64) -> Prr {
         Prr { threshold, flight: flight.max(1), delivered: 0, out: 0, window }
     }

@@ -429,8 +429,8 @@ mod tests {
     }
 
     /// RACK against a second implementation, written from RFC 8985 alone: `validation/rack/oracle.py`. The
-    /// table has the events of that program's traces, and the state after each. The timer of the probe is not
-    /// compared: there the delay of acknowledgements is a parameter.
+    /// table contains the events of that program's traces, and the state after each. The timer of the probe
+    /// is not compared: there the delay of acknowledgements is a parameter.
     #[test]
     fn equals_the_second_implementation() {
         let mut lines = include_str!("../../tests/data/rack_trace.csv").lines();

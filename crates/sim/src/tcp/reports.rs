@@ -1,11 +1,11 @@
 //! The reports of a receiver beyond the data that it has in order: duplicates, marks, and acknowledgements at
-//! once at the begin of a connection. Most connections have none of it.
+//! once at the start of a connection. Most connections have none of it.
 //!
 //! # Principles
 //! - D-SACK: the first block of the acknowledgement of a segment that arrives twice is that segment. RFC
 //!   2883.
-//! - DCTCP: the echo is that of the segments acknowledged, and an acknowledgement leaves at once where marks
-//!   begin or end. RFC 8257, section 3.2.
+//! - DCTCP: the echo reports the segments acknowledged, and an acknowledgement leaves at once where marks
+//!   start or end. RFC 8257, section 3.2.
 //! - Accurate ECN: each acknowledgement has the count of packets that arrived with a mark, modulo 8, and an
 //!   option has the count of their bytes. RFC 9768, section 3.2.
 //! - Linux acknowledges the first segments of a connection at once, so that the window of the sender grows,
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((next.sacks, next.has(Segment::DSACK)), (0, false), "it is reported once");
     }
 
-    /// Nine marked packets: the count is modulo 8, and begins with 5 (RFC 9768, section 3.2.1).
+    /// Nine marked packets: the count is modulo 8, and starts with 5 (RFC 9768, section 3.2.1).
     #[test]
     fn marks_are_counted_modulo_eight_and_bytes_exactly() {
         let config = TcpConfig { ecn: true, accecn: true, ..TcpConfig::default() };

@@ -10,8 +10,8 @@
 //! - A segment has no window field. The sender computes the window of its peer from the acknowledgements,
 //!   half a round trip later than the receiver would. The application reads at once, so what is acknowledged
 //!   is read.
-//! - The amount beyond twice the data is that of Linux, found by observation: sixteen segments, and twice the
-//!   relative growth.
+//! - The amount beyond twice the data is the same as in Linux, found by observation: sixteen segments, and
+//!   twice the relative growth.
 //!
 //! # References
 //! - Fisk and Feng 2001: Dynamic right-sizing in TCP. tcp(7), `tcp_rmem` and `tcp_moderate_rcvbuf`.
@@ -21,17 +21,17 @@
 pub(super) struct RightSizing {
     /// The window, bytes.
     window: u64,
-    /// The most that the window can become.
+    /// The maximum of the window.
     most: u64,
-    /// Sequence number acknowledged when this round trip began, and the one that ends it.
+    /// Sequence number acknowledged when this round trip started, and the one that ends it.
     from: u64,
     until: u64,
-    /// The most that was read in a round trip.
+    /// The maximum that was read in a round trip.
     read: u64,
 }
 
 impl RightSizing {
-    /// A window that begins with `window`, and grows up to `most`. `initial` is what a sender sends first.
+    /// A window that starts with `window`, and grows up to `most`. `initial` is what a sender sends first.
     pub fn new(window: u64, most: u64, initial: u64) -> RightSizing {
         RightSizing { window: window.min(most), most, from: 1, until: 1, read: initial.min(window) }
     }

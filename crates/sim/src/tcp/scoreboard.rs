@@ -130,7 +130,7 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// An empty scoreboard. The first segment will begin with the sequence number `first`.
+    /// An empty scoreboard. The first segment will start with the sequence number `first`.
     pub fn new(first: u64) -> Scoreboard {
         Scoreboard {
             sent: VecDeque::new(),
@@ -322,7 +322,7 @@ impl Scoreboard {
         self.high_rxt = self.una;
     }
 
-    /// Begins a fast recovery: retransmissions start from the first outstanding segment.
+    /// Starts a fast recovery: retransmissions start from the first outstanding segment.
     pub fn begin_recovery(&mut self) {
         self.high_rxt = self.una;
         self.rescued = false;
@@ -571,8 +571,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sums equal those of a walk over all segments, after any acknowledgements, losses and
-        /// retransmissions.
+        /// The sums equal a walk over all segments, after any acknowledgements, losses and retransmissions.
         #[test]
         fn the_sums_are_true(ops in prop::collection::vec((0..10u8, 0..30u64, 1..6u64), 1..200)) {
             let mut board = Scoreboard::new(1);

@@ -44,7 +44,7 @@ pub struct Sender {
     duplicates: u8,
     /// Bytes by which duplicate acknowledgements inflate the window (NewReno only): at most a receive window.
     inflation: u32,
-    /// The recovery point: the recovery ends when it is acknowledged, and no new one begins below it.
+    /// The recovery point: the recovery ends when it is acknowledged, and no new one starts below it.
     recovery_point: u64,
     /// ECN sender: the window has been reduced for everything sent below this sequence number.
     reduced_until: u64,
@@ -82,7 +82,7 @@ enum Recovery {
 }
 
 impl Sender {
-    /// A sender that has sent nothing and has nothing to send.
+    /// A sender without data, sent or to send.
     pub fn new(start: Start, config: &TcpConfig) -> Sender {
         let controller = config.congestion.build(start);
         let needs = controller.needs();
@@ -117,7 +117,7 @@ impl Sender {
     pub fn close(&mut self) {
         self.closing = true;
     }
-    /// Begins again with another window, before anything is sent.
+    /// Starts again with another window, before anything is sent.
     pub fn restart(&mut self, start: Start, config: &TcpConfig) {
         self.controller = config.congestion.build(start);
     }

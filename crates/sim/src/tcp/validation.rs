@@ -44,7 +44,7 @@ pub(super) enum Validation {
     Preserve(Preserve),
 }
 
-/// A new window and the least threshold, bytes.
+/// A new window and the minimum threshold, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reduced {
     pub window: u64,
@@ -54,7 +54,7 @@ pub(super) struct Reduced {
 /// State of RFC 2861.
 #[derive(Debug)]
 pub(super) struct Decay {
-    /// The most bytes in flight since `since`.
+    /// The maximum number of bytes in flight since `since`.
     used: u64,
     /// The last time at which the window was full, or has decayed.
     since: Time,
@@ -63,12 +63,12 @@ pub(super) struct Decay {
 /// State of RFC 7661.
 #[derive(Debug)]
 pub(super) struct Preserve {
-    /// The current sample: it began when this was acknowledged, and ends when `until` is.
+    /// The current sample: it started when this was acknowledged, and ends when `until` is.
     from: u64,
     until: u64,
-    /// The largest sample in each part of the sampling period, with the begin of the part; the newest first.
+    /// The largest sample in each part of the sampling period, with the start of the part; the newest first.
     parts: [(Time, u64); PARTS],
-    /// The begin of the phase in which the window is not validated; never while it is.
+    /// The start of the phase in which the window is not validated; never while it is.
     since: Time,
 }
 
@@ -78,7 +78,7 @@ const PARTS: usize = 8;
 const PRESERVED: Span = Span::s(300);
 
 impl Validation {
-    /// `None` for the rule that has no state.
+    /// `None` for the rule without state.
     pub fn new(rule: WindowValidation) -> Option<Validation> {
         match rule {
             WindowValidation::Rfc5681 => None,
@@ -204,7 +204,7 @@ impl Preserve {
         }
     }
 
-    /// The most that was acknowledged in a round trip; `None` before the first sample.
+    /// The maximum that was acknowledged in a round trip; `None` before the first sample.
     fn pipe_ack(&self) -> Option<u64> {
         self.parts.iter().map(|(_, most)| *most).max().filter(|most| *most > 0)
     }

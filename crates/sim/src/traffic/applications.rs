@@ -13,9 +13,9 @@
 //!   are reported in addition, as groups.
 //!
 //! # Deviations
-//! - The header of the crate `workload` lists the limitations of the model. Connections begin at their
+//! - The header of the crate `workload` lists the limitations of the model. Connections start at their
 //!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ.
-//! - Connections without a measured round trip have the median of the others, or 30 ms where there are none.
+//! - Connections without a measured round trip get the median of the others, or 30 ms where there are none.
 //! - The think time of a client before its first write is exact if it is at least half a round trip. Up to a
 //!   quarter it is taken as zero, and between the two as a half: the source receives an event when the
 //!   connection is established at the server, not at the client.
@@ -80,9 +80,9 @@ impl Traffic for Config {
         let workload = Workload::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
         let total = |plan: &Connection| plan.adus.iter().map(|write| u128::from(write.bytes)).sum::<u128>();
         let all = workload.connections.iter().map(total).sum::<u128>();
-        if all > MOST_BYTES {
+        if all > MAX_BYTES {
             let message =
-                format!("has connections of {all} bytes together, and at most {MOST_BYTES} are possible");
+                format!("has connections of {all} bytes together, and at most {MAX_BYTES} are possible");
             return Err(wrong(message));
         }
         let workload = match self.resample {
@@ -135,7 +135,7 @@ impl Traffic for Config {
 /// Stretches of about this length, drawn with replacement; `None` if the workload has fewer than two.
 fn drawn(workload: &Workload, about: Span, seed: u64) -> Option<Workload> {
     let count = (workload.span as f64 / (about.as_s() * 1e9)).round();
-    if !(2.0..=MOST_STRETCHES).contains(&count) {
+    if !(2.0..=MAX_STRETCHES).contains(&count) {
         return None;
     }
     // The stretches are equally long, so that the draw is as long as the workload.
@@ -149,16 +149,16 @@ fn drawn(workload: &Workload, about: Span, seed: u64) -> Option<Workload> {
 fn resample_hint(workload: &Workload) -> String {
     let example = Span::ms((workload.span / 10_000_000).max(1));
     format!(
-        "the workload of {:.1} s has no 2 to {MOST_STRETCHES} stretches of this length; write for example {example}",
+        "the workload of {:.1} s has no 2 to {MAX_STRETCHES} stretches of this length; write for example {example}",
         workload.span as f64 / 1e9
     )
 }
 
 /// Largest number of stretches of a draw.
-const MOST_STRETCHES: f64 = 1e6;
+const MAX_STRETCHES: f64 = 1e6;
 
 /// Largest number of bytes of all connections together: a pebibyte. With it no sum of bytes overflows.
-const MOST_BYTES: u128 = 1 << 50;
+const MAX_BYTES: u128 = 1 << 50;
 
 struct Applications {
     near: u16,
@@ -198,7 +198,7 @@ struct Replay {
     starts: VecDeque<Time>,
     /// Index of the first ADU of `epoch`.
     first_adu: usize,
-    /// Number of epochs that have begun, and number of their ADUs.
+    /// Number of epochs that have started, and number of their ADUs.
     begun: usize,
     begun_adus: usize,
     /// Bytes of the client and of the server in the complete epochs.
@@ -468,7 +468,7 @@ impl Replay {
         }
     }
 
-    /// Reports the epochs that are not complete, whether they began or not.
+    /// Reports the epochs that are not complete, whether they started or not.
     fn give_up(&mut self, ending: Ending, pages: &mut Pages, net: &mut Net<'_>) {
         while !self.is_done() {
             if self.starts.is_empty() {
@@ -563,7 +563,7 @@ impl Pages {
         }
     }
 
-    /// Reports the pages that have begun and are not complete.
+    /// Reports the pages that have started and are not complete.
     fn finish(&mut self, (near, far): (u16, u16), net: &mut Net<'_>) {
         for (_, page) in std::mem::take(&mut self.open) {
             if page.start < Time::NEVER {

@@ -24,7 +24,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `audio`.
@@ -74,7 +74,7 @@ impl Traffic for Config {
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
-        check_count("flows", self.flows, MOST_FLOWS, context)?;
+        check_count("flows", self.flows, MAX_FLOWS, context)?;
         if self.interval.is_zero() {
             return Err(Invalid::new("interval", "no time between packets: write for example \"20ms\""));
         }

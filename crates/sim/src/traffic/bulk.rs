@@ -5,12 +5,12 @@
 //! - One TCP connection per pair of nodes, which always has data to send.
 //! - Connections begin within `spread` of the start, each at a random time, since flows that begin in the
 //!   same picosecond stay synchronised.
-//! - A study of convergence needs flows that begin one after the other: with `stagger` flow k begins exactly
+//! - A study of convergence needs flows that start one after the other: with `stagger` flow k starts exactly
 //!   k times `stagger` after the source, and nothing is random.
 //! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
 //!   them, then the second of each pair, and so on. With `stagger` the flow numbers in reports follow this
 //!   order: the k-th smallest `id` among the flows of the source is flow k. Without, flows are alike and
-//!   numbered as they begin.
+//!   numbered as they start.
 //!
 //! # Deviations
 //! - None.
@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Series;
-use super::{MOST_CONNECTIONS, Source, SourceContext, Traffic, check_count, spread};
+use super::{MAX_CONNECTIONS, Source, SourceContext, Traffic, check_count, spread};
 use crate::net::{Net, Protocol};
 
 /// Parameters of `bulk`.
@@ -40,7 +40,7 @@ pub struct Config {
     /// Connections begin at a random time within this time after the start. Default: 100 ms, and with
     /// `stagger` none.
     pub spread: Option<Span>,
-    /// Time between the beginnings of two connections; the first begins with the source.
+    /// Time between the beginnings of two connections; the first starts with the source.
     pub stagger: Option<Span>,
 }
 
@@ -81,7 +81,7 @@ impl Config {
                 "a transfer of 0 bytes sends nothing: leave size out for no end",
             ));
         }
-        check_count("flows", self.flows, MOST_CONNECTIONS, context)?;
+        check_count("flows", self.flows, MAX_CONNECTIONS, context)?;
         let mut starts = match (self.stagger, self.spread) {
             (Some(stagger), Some(_)) => {
                 let message = format!(

@@ -13,7 +13,7 @@
 //! - Packets that are not IP (ARP, spanning tree) stay on their own network: they are left out, and counted.
 //! - Packets that were captured before the network card of the sender segmented them to the MTU are sent as
 //!   one.
-//! - A packet whose time lies before that of the packet before it leaves at the same time as that one.
+//! - A packet whose time lies before its predecessor's leaves at the same time as that one.
 //!
 //! # Cost
 //! - One event per packet; one entry of a table per flow.

@@ -4,15 +4,15 @@
 //! - Each interval is drawn around its mean, evenly within `jitter` of it on both sides. Without that,
 //!   several senders lock into phase with a drop-tail queue: one flow finds the only free place every time,
 //!   another never does, and the result does not depend on the discipline.
-//! - Flows begin at a random time within one interval.
-//! - A study of fair shares needs flows with different rates that begin one after the other. So rates and
+//! - Flows start at a random time within one interval.
+//! - A study of fair shares needs flows with different rates that start one after the other. So rates and
 //!   beginnings can be arithmetic series over the flows of a source: with `step` flow k has the rate `rate +
-//!   k step`, with `stagger` it begins exactly k times `stagger` after the source, with `fastest_first` the
-//!   last flow, which is the fastest, begins first and flow 0 last.
+//!   k step`, with `stagger` it starts exactly k times `stagger` after the source, with `fastest_first` the
+//!   last flow, which is the fastest, starts first and flow 0 last.
 //! - Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
 //!   them, then the second of each pair, and so on. With `step` or `stagger` the flow numbers in reports
 //!   follow this order: the k-th smallest `id` among the flows of the source is flow k. Without, flows are
-//!   alike and numbered as they begin.
+//!   alike and numbered as they start.
 //! - With `batch` a flow hands over several packets at once, each with the time at which it would be sent
 //!   otherwise as its earliest departure time, as an application with `SO_TXTIME`. The discipline `fq` of the
 //!   host's link spreads them; with any other discipline they leave as a burst. Their delay counts from the
@@ -35,14 +35,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::Series;
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `cbr`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate of each flow, including IP headers; with `step` that of the first.
+    /// Rate of each flow, including IP headers; with `step` the rate of the first.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]
@@ -56,11 +56,11 @@ pub struct Config {
     /// Difference of rate between a flow and the one before it.
     #[serde(default)]
     pub step: Rate,
-    /// Time between the beginnings of two flows; the first begins with the source. Without it each flow
-    /// begins at a random time within its first interval.
+    /// Time between the beginnings of two flows; the first starts with the source. Without it each flow
+    /// starts at a random time within its first interval.
     #[serde(default)]
     pub stagger: Option<Span>,
-    /// True if flows begin in reverse order: the last flow, which is the fastest, begins first.
+    /// True if flows start in reverse order: the last flow, which is the fastest, starts first.
     #[serde(default)]
     pub fastest_first: bool,
     /// Number of packets that a flow hands over at once. With more than one, each has its time of sending as
@@ -82,7 +82,7 @@ fn default_batch() -> u32 {
     1
 }
 /// The largest batch.
-const MOST_BATCH: u32 = 10_000;
+const MAX_BATCH: u32 = 10_000;
 
 impl Traffic for Config {
     const SUMMARY: &'static str =
@@ -99,9 +99,9 @@ impl Traffic for Config {
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
-        check_count("flows", self.flows, MOST_FLOWS, context)?;
-        if !(1..=MOST_BATCH).contains(&self.batch) {
-            let message = format!("{} is not between 1 and {MOST_BATCH}: write for example 10", self.batch);
+        check_count("flows", self.flows, MAX_FLOWS, context)?;
+        if !(1..=MAX_BATCH).contains(&self.batch) {
+            let message = format!("{} is not between 1 and {MAX_BATCH}: write for example 10", self.batch);
             return Err(Invalid::new("batch", message));
         }
         let count = u64::from(self.flows) * context.pairs.len() as u64;
@@ -156,8 +156,8 @@ struct Cbr {
     bytes: u32,
     /// Number of packets that a flow hands over at once.
     batch: u32,
-    /// True if all flows are to be numbered at the start, in their order. Otherwise they are numbered as they
-    /// begin.
+    /// True if all flows are to be numbered at the start, in their order. Otherwise they are numbered as
+    /// they start.
     to_number: bool,
     stop: Time,
     rng: Rng,

@@ -3,9 +3,9 @@
 //! # Principles
 //! - A CSV file with a row `time_s,size_bytes` for each datagram, or `time_s,src,dst,size_bytes`; in either,
 //!   `flow` may be one more column at the end. The first row decides which of the four it is. A first row of
-//!   exactly these names is a header; rows may come in any order, `#` begins a comment.
-//! - Times are seconds after the source's start; rows of equal times keep the order of the file. Sizes are
-//!   those of IP packets, with their 28 bytes of headers.
+//!   exactly these names is a header; rows may come in any order, `#` starts a comment.
+//! - Times are seconds after the source's start; rows of equal times keep the order of the file. Sizes count
+//!   whole IP packets, with their 28 bytes of headers.
 //! - `src` and `dst` are nodes, named as the scenario names them. Without these columns the scenario sets
 //!   `from` and `to`, and each pair of nodes has all datagrams of the file.
 //! - The column `flow` has a number or a name: rows with the same value and the same nodes are one flow. The
@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{self, Row, RowError};
-use super::{MOST_FLOWS, Placed, Source, SourceContext, Traffic};
+use super::{MAX_FLOWS, Placed, Source, SourceContext, Traffic};
 use crate::net::{Net, StreamId};
 use crate::segment::UDP_HEADER;
 
@@ -66,7 +66,7 @@ impl Traffic for Config {
 struct DatagramList {
     /// The latest first, so that the next one is taken from the end.
     datagrams: Vec<Datagram>,
-    /// All flows; those of one datagram are adjacent.
+    /// All flows; flows of one datagram are adjacent.
     flows: Vec<Flow>,
     /// Number of flows that each datagram is sent on: one for each pair of nodes that the scenario names,
     /// otherwise one.
@@ -132,8 +132,8 @@ fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, RowError> 
         if flow == new {
             list.flows.extend(pairs.iter().map(|(from, to)| Flow { from: *from, to: *to, stream: None }));
         }
-        if list.flows.len() > MOST_FLOWS {
-            return Err(RowError::Flows { row: row.number(), most: MOST_FLOWS });
+        if list.flows.len() > MAX_FLOWS {
+            return Err(RowError::Flows { row: row.number(), most: MAX_FLOWS });
         }
         if at < context.stop {
             list.datagrams.push(Datagram { at, flow, bytes });
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn more_flows_than_memory_can_hold_are_refused() {
         let rows = |flows: usize| (0..flows).map(|flow| format!("0,100,{flow}\n")).collect::<String>();
-        assert_eq!(read_text(&rows(50_000)).unwrap().flows.len(), MOST_FLOWS);
+        assert_eq!(read_text(&rows(50_000)).unwrap().flows.len(), MAX_FLOWS);
         assert_eq!(
             read_text(&rows(50_001)).err().unwrap().to_string(),
             "row 50001 is of one flow too many: a source has at most 100000, all pairs of nodes together"

@@ -2,12 +2,12 @@
 //!
 //! # Principles
 //! - A CSV file with a row `start_s,src,dst,size_bytes` for each transfer. A first row of exactly these names
-//!   is a header; rows may come in any order, `#` begins a comment.
+//!   is a header; rows may come in any order, `#` starts a comment.
 //! - Times are seconds after the source's start. Nodes are named as the scenario names them.
 //! - A bad row is an error: the message names the row, the column, the value found and the value expected.
 //!
 //! # Deviations
-//! - Rows that begin at the source's stop or later are left out.
+//! - Rows that start at the source's stop or later are left out.
 //!
 //! # Cost
 //! - 32 bytes per row, one connection per running transfer.

@@ -1,16 +1,16 @@
 //! Incast: many senders answer a request of one receiver at the same time.
 //!
 //! # Principles
-//! - A round is one request: each sender begins a transfer to the receiver at the same time. Each receiver of
-//!   the scenario has rounds of its own, with the senders that are paired with it.
+//! - A round is one request: each sender starts a transfer to the receiver at the same time. Each receiver of
+//!   the scenario has its own rounds, with the senders that are paired with it.
 //! - With `fan_in`, each round has that many senders, drawn from all of the receiver.
-//! - With `every`, rounds begin at fixed intervals, whether earlier ones are complete or not. Without it, a
-//!   round begins when the last answer of the one before has arrived.
-//! - A round is complete when both ends of its last connection have closed. A remark after the run has the
+//! - With `every`, rounds start at fixed intervals, whether earlier ones are complete or not. Without it, a
+//!   round starts when the last answer of the one before has arrived.
+//! - A round is complete when both ends of its last connection have closed. A remark after the run states the
 //!   completion times of the rounds.
 //!
 //! # Deviations
-//! - The request itself is not sent, so senders begin at exactly the same time. Real requests arrive some
+//! - The request itself is not sent, so senders start at exactly the same time. Real requests arrive some
 //!   microseconds apart.
 //!
 //! # Cost
@@ -41,8 +41,8 @@ pub struct Config {
     pub each: Option<Bytes>,
     /// Number of senders of a round; without it all of the receiver.
     pub fan_in: Option<u32>,
-    /// Time from the beginning of a round to that of the next; without it a round follows when the one before
-    /// is complete.
+    /// Time from the start of a round to the start of the next; without it a round follows when the one
+    /// before is complete.
     pub every: Option<Span>,
     /// Number of rounds of each receiver; without it rounds go on.
     pub rounds: Option<u64>,
@@ -131,7 +131,7 @@ impl Config {
 struct Incast {
     receivers: Vec<Receiver>,
     every: Option<Span>,
-    /// The most rounds of a receiver.
+    /// Maximum number of rounds of a receiver.
     most: u64,
     stop: Time,
     /// The receiver of each open connection, and the beginning of its round.
@@ -208,7 +208,7 @@ impl Source for Incast {
 }
 
 impl Incast {
-    /// Begins a round.
+    /// Starts a round.
     fn begin(&mut self, number: usize, net: &mut Net<'_>) {
         let receiver = &mut self.receivers[number];
         // The senders of the round come first, as in an incomplete shuffle.

@@ -10,9 +10,9 @@
 //! - Either the mean pause is given, or the load of all sources of a node together; then the pause follows
 //!   from it. The mean burst is computed exactly for that, with the rounding to whole packets and with the
 //!   end of the tail that a random number of 53 bits cannot reach.
-//! - Each source begins at a random point of a random cycle. Otherwise all would burst together at the start.
+//! - Each source starts at a random point of a random cycle. Otherwise all would burst together at the start.
 //! - With `merge` the sources of a node share one link of that rate, and each pair of nodes is one flow;
-//!   without it each source is a flow of its own, and sources may send at the same time.
+//!   without it each source is a separate flow, and sources may send at the same time.
 //!
 //! # Deviations
 //! - With Pareto shapes below 2 the load of a run of any practical length deviates from the nominal one by
@@ -35,14 +35,14 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_packet, check_rate};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_packet, check_rate};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `onoff`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Rate within a burst, including IP headers; with `merge` that of the shared link.
+    /// Rate within a burst, including IP headers; with `merge` the rate of the shared link.
     pub rate: Rate,
     /// Length of each IP packet.
     #[serde(default = "default_packet")]
@@ -115,12 +115,12 @@ impl Traffic for Config {
             }
             senders[node].1.push(number);
         }
-        if self.sources as usize > MOST_FLOWS / senders.len().max(1) {
+        if self.sources as usize > MAX_FLOWS / senders.len().max(1) {
             let message = format!(
                 "{} for each of {} sending nodes are too many: write at most {}",
                 self.sources,
                 senders.len(),
-                MOST_FLOWS / senders.len().max(1)
+                MAX_FLOWS / senders.len().max(1)
             );
             return Err(Invalid::new("sources", message));
         }
@@ -335,7 +335,7 @@ struct OnOff {
     cycle: Cycle,
     merge: bool,
     pairs: Vec<(u16, u16)>,
-    /// Streams by pair, or by source if each is a flow of its own.
+    /// Streams by pair, or by source if each is a separate flow.
     streams: BTreeMap<usize, StreamId>,
     /// Nominal load of a sending node, bit/s.
     nominal: f64,

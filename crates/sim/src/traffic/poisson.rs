@@ -6,8 +6,8 @@
 //!   packet at `rate`.
 //! - A flow's first datagram comes such a time after its start: no flow has a datagram at the start itself,
 //!   and none needs a random phase.
-//! - Flows are independent, and each has random numbers of its own. Their sum is a Poisson process, too, at
-//!   the sum of their rates. Adding a flow does not change the times of the others.
+//! - Flows are independent, and each has its own random numbers. Their sum is a Poisson process, too, at the
+//!   sum of their rates. Adding a flow does not change the times of the others.
 //!
 //! # Deviations
 //! - Times are whole picoseconds, so that two datagrams may have the same time.
@@ -29,7 +29,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `poisson`.
@@ -67,7 +67,7 @@ impl Traffic for Config {
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "64kbit")?;
         let bytes = check_packet("packet", self.packet)?;
-        check_count("flows", self.flows, MOST_FLOWS, context)?;
+        check_count("flows", self.flows, MAX_FLOWS, context)?;
         let pairs = (0..self.flows).flat_map(|_| &context.pairs).enumerate();
         let flows = pairs.map(|(number, (from, to))| {
             let times = context.streams.within(&number.to_string()).rng();

@@ -1,8 +1,7 @@
 //! QUIC: transfers over QUIC connections, one after another, at random times, or without an end.
 //!
 //! # Principles
-//! - Each transfer has a connection of its own, with one stream: the counterpart of `bulk` and of
-//!   `transfers`.
+//! - Each transfer has its own connection, with one stream: the counterpart of `bulk` and of `transfers`.
 //! - Without `per_second` and `load` there are `flows` connections for each pair of nodes, as in `bulk`. With
 //!   one of them transfers arrive at random times, as in `transfers`, and `sizes` may be a distribution.
 //! - The table `[quic]` has the parameters of the connections.
@@ -36,7 +35,7 @@ pub struct Config {
     /// Connections begin at a random time within this time after the start. Default: 100 ms, and with
     /// `stagger` none.
     pub spread: Option<Span>,
-    /// Time between the beginnings of two connections; the first begins with the source.
+    /// Time between the beginnings of two connections; the first starts with the source.
     pub stagger: Option<Span>,
     /// Transfers arrive at random: so many per second, all pairs together.
     pub per_second: Option<f64>,

@@ -1,6 +1,6 @@
 //! Rows of CSV files, for lists of transfers and of datagrams.
 //!
-//! A first row of exactly the names of the columns is a header, `#` begins a comment, and blanks around
+//! A first row of exactly the names of the columns is a header, `#` starts a comment, and blanks around
 //! values do not count. A bad row is an error, and the message names the row, the column, the value found and
 //! the value expected.
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use giveway_qdisc::units::nearest;
 use giveway_qdisc::{Span, Time};
 
-/// Error of a CSV file. The caller adds the path. Rows have the numbers of their lines, from 1.
+/// Error of a CSV file. The caller adds the path. Rows are numbered by their lines, from 1.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RowError {
     /// The file cannot be opened or read, or is not UTF-8.
@@ -19,7 +19,7 @@ pub(super) enum RowError {
     /// The text is not CSV.
     #[error(transparent)]
     Csv(#[from] csv::Error),
-    /// A row has another number of columns than the rows before it, or than any kind of row.
+    /// A row differs in its number of columns from the rows before it, or than any kind of row.
     #[error("row {row} has {found} columns; expected {expected}")]
     Columns {
         /// Number of the row.
@@ -41,7 +41,7 @@ pub(super) enum RowError {
         /// The valid values, in words.
         expected: String,
     },
-    /// A row begins one more flow than a source can have.
+    /// A row starts one more flow than a source can have.
     #[error("row {row} is of one flow too many: a source has at most {most}, all pairs of nodes together")]
     Flows {
         /// Number of the row.
@@ -101,8 +101,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The line of a record. The position of a record is where the reader began to look for it, so that comments
-/// and empty lines are skipped here.
+/// The line of a record. The position of a record is where the reader started to look for it, so that
+/// comments and empty lines are skipped here.
 fn line_of(record: &csv::StringRecord, text: &str) -> usize {
     let begin = record.position().map_or(0, |position| position.byte() as usize);
     let skipped =
@@ -117,8 +117,8 @@ impl Row<'_> {
         self.record.get(index)
     }
 
-    /// The number of this row: that of its line in the file, from 1. It is searched from the start of the
-    /// file, so it is for errors only.
+    /// The number of this row, which is the number of its line in the file, from 1. It is searched from the
+    /// start of the file, so it is for errors only.
     pub fn number(&self) -> usize {
         line_of(self.record, self.file_text)
     }

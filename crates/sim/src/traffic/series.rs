@@ -1,4 +1,4 @@
-//! Flows that begin one after the other: each a fixed time after the one before it.
+//! Flows that start one after the other: each a fixed time after the one before it.
 //!
 //! Flows are counted from 0: the first flow of each pair of nodes in the order in which the scenario writes
 //! them, then the second of each pair, and so on.
@@ -12,16 +12,16 @@ pub(super) struct Series {
     start: Time,
     stagger: Span,
     count: u64,
-    /// True if the last flow begins first.
+    /// True if the last flow starts first.
     reversed: bool,
 }
 
 impl Series {
-    /// The first of `count` flows begins with the source, and each further one `stagger` later; `reversed`
+    /// The first of `count` flows starts with the source, and each further one `stagger` later; `reversed`
     /// reverses the order.
     ///
     /// # Errors
-    /// If the source stops before all flows have begun: a study would miss flows without a warning.
+    /// If the source stops before all flows have started: a study would miss flows without a warning.
     pub fn new(
         stagger: Span,
         count: u64,

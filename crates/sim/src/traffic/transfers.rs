@@ -1,4 +1,4 @@
-//! Transfers: downloads of random sizes that begin at random times, whether earlier ones have ended or not.
+//! Transfers: downloads of random sizes that start at random times, whether earlier ones have ended or not.
 //!
 //! # Principles
 //! - Arrivals are a Poisson process, given by its rate or by the load that it offers: `load / mean size`. All
@@ -63,7 +63,7 @@ pub enum CapPolicy {
     /// They are refused, and reported as aborted.
     #[default]
     Refuse,
-    /// They begin when an earlier one ends, first come first served.
+    /// They start when an earlier one ends, first come first served.
     Wait,
 }
 
@@ -238,7 +238,7 @@ impl Transfers {
     }
 }
 
-/// Reports a transfer that never began.
+/// Reports a transfer that never started.
 fn report(arrival: Arrival, ending: Ending, net: &mut Net<'_>) {
     let id = net.flow_id();
     let pair = (arrival.from, arrival.to);

@@ -22,7 +22,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_count, check_packet, check_rate, spread};
 use crate::net::{Net, StreamId};
 
 /// Parameters of `video`.
@@ -35,7 +35,7 @@ pub struct Config {
     pub fps: f64,
     /// Number of frames from one key frame to the next.
     pub key_every: u32,
-    /// Ratio of the mean size of a key frame to that of the others.
+    /// Ratio of the mean size of a key frame to the mean size of the others.
     pub key_ratio: f64,
     /// Standard deviation of frame sizes as a share of their mean.
     pub variation: f64,
@@ -77,7 +77,7 @@ impl Traffic for Config {
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_rate("rate", self.rate, "1500kbit")?;
-        check_count("flows", self.flows, MOST_FLOWS, context)?;
+        check_count("flows", self.flows, MAX_FLOWS, context)?;
         if !(self.fps > 0.0 && self.fps <= 1000.0) {
             return Err(Invalid::new("fps", format!("{} frames per second; write 1 to 1000", self.fps)));
         }

@@ -7,14 +7,14 @@
 //! - A page is a number of objects, over several connections at once. Each object is a request upstream and a
 //!   response downstream: the upstream direction matters, since on a home link it is often the congested one.
 //! - With `main` the document comes first and its objects are requested when it has arrived, as browsers do.
-//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1. Those of
-//!   HTTP/1.1 end with their page, or are kept for the user's next one: then only the first page has
-//!   handshakes in its load time, and TCP's windows and round-trip estimates outlive a page (after a pause
-//!   the window restarts: RFC 5681, section 4.1).
+//! - Connections serve one object each, as in HTTP/1.0, or one object after another, as in HTTP/1.1.
+//!   Connections of HTTP/1.1 end with their page, or are kept for the user's next one: then only the first
+//!   page has handshakes in its load time, and TCP's windows and round-trip estimates outlive a page (after a
+//!   pause the window restarts: RFC 5681, section 4.1).
 //! - Over QUIC (`transport = "quic"`) a page has one connection with a stream for each object, as in HTTP/3.
 //!   A lost packet delays the objects whose data it has, and no other; over TCP it delays everything behind
 //!   it on its connection.
-//! - Each user draws think times, numbers and sizes from random streams of its own: its n-th page is the same
+//! - Each user draws think times, numbers and sizes from its own random streams: its n-th page is the same
 //!   under every discipline.
 //!
 //! # Deviations
@@ -27,8 +27,8 @@
 //!   have data of several.
 //! - When a connection is aborted, the page requests nothing more; it is reported as aborted as soon as the
 //!   objects in flight have arrived. Where connections are kept, the next page opens another in its place.
-//! - The model of the defaults has a document before 0 to 53 objects; here `main` is off, and 2 to 55 objects
-//!   are requested at once.
+//! - The model of the defaults requests a document before 0 to 53 objects; here `main` is off, and 2 to 55
+//!   objects are requested at once.
 //! - The default think time of 5 s is shorter than the 30 s of the model that the other defaults come from,
 //!   so that short runs contain pages.
 //!
@@ -47,7 +47,7 @@ use giveway_qdisc::{Bytes, Ending, FlowReport, Invalid, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_FLOWS, Source, SourceContext, Traffic, check_count, flow};
+use super::{MAX_FLOWS, Source, SourceContext, Traffic, check_count, flow};
 use crate::counts::{CountSampler, Counts};
 use crate::net::{ConnId, Event, HostId, Net, Protocol, Sent, Side};
 use crate::sizes::{Sampler, Sizes};
@@ -124,7 +124,7 @@ impl Default for Config {
 
 /// Connections that browsers open at once to a server over TCP.
 const CONNECTIONS: u32 = 6;
-/// Streams at once: the least that RFC 9114, section 6.1, recommends.
+/// Streams at once: the minimum that RFC 9114, section 6.1, recommends.
 const STREAMS: u32 = 100;
 
 impl Traffic for Config {
@@ -136,7 +136,7 @@ impl Traffic for Config {
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let sampler = |parameter, sizes: &Sizes| sizes.sampler(parameter, context.tcp.mss, &context.folder);
-        check_count("users", self.users, MOST_FLOWS, context)?;
+        check_count("users", self.users, MAX_FLOWS, context)?;
         let usual = if self.transport == Protocol::Quic { STREAMS } else { CONNECTIONS };
         let parallel = self.parallel.unwrap_or(usual);
         if parallel == 0 {
@@ -234,7 +234,7 @@ struct Page {
     /// Its connections, all of them and those without an object.
     connections: Vec<ConnId>,
     idle: Vec<ConnId>,
-    /// Counters of its QUIC connection when the page began.
+    /// Counters of its QUIC connection when the page started.
     before: Sent,
 }
 
@@ -563,7 +563,7 @@ impl Kind {
         }
     }
 
-    /// Counters of the QUIC connection of a page since it began.
+    /// Counters of the QUIC connection of a page since it started.
     fn account_page(&self, page: &mut Page, net: &Net<'_>) {
         if let Some(conn) = page.connections.first().filter(|_| self.over_quic()) {
             let now = net.counts(*conn, self.writer());
@@ -571,7 +571,7 @@ impl Kind {
         }
     }
 
-    /// Counters of the connection since this object began.
+    /// Counters of the connection since this object started.
     fn account(&self, (conn, stream): Place, connection: &mut Connection, net: &mut Net<'_>) {
         if self.over_quic() {
             connection.got.measured = net.measured_stream(conn, self.reader(), stream);

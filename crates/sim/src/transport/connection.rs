@@ -24,7 +24,7 @@ pub(super) struct Conn {
     pub(super) server: Endpoint,
     /// Set for a one-way transfer, which the transport closes and reports.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// Bytes that had arrived when the measurement interval began.
+    /// Bytes that had arrived when the measurement interval started.
     pub(super) before: Arrived,
     /// Bytes that had arrived when the measurement interval ended.
     pub(super) after: Arrived,

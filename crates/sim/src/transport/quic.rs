@@ -9,7 +9,7 @@ use crate::event_queue::{EventQueue, Timer};
 use crate::net::{ConnId, Side};
 use crate::quic::{End, QuicConfig};
 
-/// The bit that distinguishes the number of a QUIC connection from that of TCP.
+/// The bit that distinguishes the number of a QUIC connection from a number of TCP.
 pub(super) const QUIC: u32 = 1 << 31;
 
 /// True for the number of a QUIC connection.
@@ -36,7 +36,7 @@ pub(super) struct Conn {
     pub(super) config: Rc<QuicConfig>,
     pub(super) client: End,
     pub(super) server: End,
-    /// Set for a one-way transfer, which the transport closes and reports. It has the stream 0.
+    /// Set for a one-way transfer, which the transport closes and reports. It uses the stream 0.
     pub(super) transfer: Option<Box<Transfer>>,
 }
 
@@ -96,7 +96,7 @@ impl QuicConns {
         self.free.push(index(conn) as u32);
     }
 
-    /// The measurement interval begins, or ends.
+    /// The measurement interval starts, or ends.
     pub fn measuring(&mut self, begins: bool) {
         for conn in self.conns.iter_mut().filter(|conn| conn.alive) {
             conn.client.measuring(begins);

@@ -19,11 +19,11 @@
 //!
 //! # Deviations
 //! - In the article the outputs send before the second matching of a slot; here they send after both. At
-//!   speedups between 1 and 2 a link sends cells that have crossed by the begin of its slot.
+//!   speedups between 1 and 2 a link sends cells that have crossed by the start of its slot.
 //! - A speedup of 2 - 1/N, with some slots left out, is enough for the bound of the article; here only 2
 //!   guarantees it.
-//! - Cells of larger packets arrive in their slots and have deadlines of their own; a packet has left with
-//!   its last cell. `oq` sends only complete packets, so the two agree on packets of one cell only. Where all
+//! - Cells of larger packets arrive in their slots and have their own deadlines; a packet has left with its
+//!   last cell. `oq` sends only complete packets, so the two agree on packets of one cell only. Where all
 //!   cells of a packet arrive at once (Bernoulli arrivals, or store_and_forward), an input gets more than one
 //!   in a slot, and the guarantee does not hold.
 //! - There is only cell mode.

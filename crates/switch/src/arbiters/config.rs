@@ -1,7 +1,7 @@
-//! Declares `Config` for arbiters that have the same parameters.
+//! Declares `Config` for arbiters with the same parameters.
 //!
-//! Each arbiter keeps a type of its own, because [`ArbiterConfig`](crate::arbiter::ArbiterConfig) attaches
-//! its summary and its defaults to the type.
+//! Each arbiter keeps its own type, because [`ArbiterConfig`](crate::arbiter::ArbiterConfig) attaches its
+//! summary and its defaults to the type.
 
 /// Declares `Config`, documented by the given text: `none` without parameters, `iterations` with the number
 /// of iterations per slot, `ties` with the choice among equally good matchings, `weight` with the weight of a

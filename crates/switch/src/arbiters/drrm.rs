@@ -9,7 +9,7 @@
 //!   input.
 //! - The pointers of a matched pair move to one beyond the partner; all others stay. An input without a grant
 //!   requests the same output again, so the pointers of busy inputs come to point at different outputs, as
-//!   those of outputs at inputs in iSLIP.
+//!   the pointers of outputs at inputs in iSLIP.
 //!
 //! # Deviations
 //! - The article has one iteration. With several, an input without a grant requests the next output that is

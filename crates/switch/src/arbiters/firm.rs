@@ -10,9 +10,8 @@
 //!   stays behind, and inputs between it and the granted one may be served first.
 //!
 //! # Deviations
-//! - The article defines one iteration. With several, pointers move in the first one only, as those of iSLIP
-//!   and for the same reason: otherwise an input that loses its turn in the first iteration may lose it for
-//!   ever.
+//! - The article defines one iteration. With several, pointers move in the first one only, as in iSLIP and
+//!   for the same reason: otherwise an input that loses its turn in the first iteration may lose it for ever.
 //!
 //! # Cost
 //! A word operation per output and iteration. Iterations end when nothing more is granted.

@@ -8,8 +8,8 @@
 //!   not be.
 //!
 //! # Deviations
-//! - Weights and ties are those of `mwm`; the articles leave ties open. With `ties random` inputs and outputs
-//!   are put into random orders, and of pairs with the same weight the first is taken.
+//! - Weights and ties are the same as in `mwm`; the articles leave ties open. With `ties random` inputs and
+//!   outputs are put into random orders, and of pairs with the same weight the first is taken.
 //!
 //! # Cost
 //! The weights of free pairs are read once. Each match compares the heaviest pairs of all rows, and reads

@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Only free ports count: without input 0 and output 2 the longest is that of input 1 for output 0.
+    /// Only free ports count: without input 0 and output 2 the longest queue is at input 1 for output 0.
     #[test]
     fn busy_ports_do_not_count() {
         let hand = Hand::cells([[9, 7, 0], [8, 6, 0], [0, 5, 1]]).free(&[1, 2], &[0, 1]);

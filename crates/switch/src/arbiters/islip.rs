@@ -10,8 +10,8 @@
 //!
 //! # Deviations
 //! - In the article pointers move in the first iteration only, which prevents starvation of any request. In
-//!   section 3 of the P-SPF paper they move whenever a grant is accepted. `pointers` selects; the default is
-//!   that of the article.
+//!   section 3 of the P-SPF paper they move whenever a grant is accepted. `pointers` selects; the default
+//!   follows the article.
 //!
 //! # Cost
 //! A word operation per output and iteration. Iterations end when nothing more is granted.

@@ -2,7 +2,7 @@
 //!
 //! # Principles
 //! The fabric takes any number of cells to one output in a slot. No real fabric can do that. Of all switches,
-//! output queueing has the least delay, so the others are compared with it.
+//! output queueing has the shortest delay, so the others are compared with it.
 //!
 //! # Deviations
 //! A packet counts as crossed when its last cell has arrived, since links send whole packets.

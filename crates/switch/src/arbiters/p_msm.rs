@@ -9,11 +9,11 @@
 //! - An interrupted connection stays and continues afterwards, as in P-SPF.
 //!
 //! # Deviations
-//! None. The paper leaves ties open; they are those of `msm`. With `ties random`, each input that requests an
-//! output gets it with the same probability.
+//! None. The paper leaves ties open; they are broken as in `msm`. With `ties random`, each input that
+//! requests an output gets it with the same probability.
 //!
 //! # Cost
-//! That of `msm` with few free ports.
+//! The same as `msm` with few free ports.
 //!
 //! # References
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,

@@ -10,10 +10,10 @@
 //! - An interrupted connection stays and continues afterwards, as in P-SPF.
 //!
 //! # Deviations
-//! None. The paper leaves ties open; they are those of `mwm`.
+//! None. The paper leaves ties open; they are broken as in `mwm`.
 //!
 //! # Cost
-//! That of `mwm` with few free ports.
+//! The same as `mwm` with few free ports.
 //!
 //! # References
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,

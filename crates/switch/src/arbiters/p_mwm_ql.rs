@@ -12,10 +12,10 @@
 //! # Deviations
 //! - The length of a queue of short packets counts all of its packets, whatever their outputs. The paper does
 //!   not specify it.
-//! - The paper leaves ties open; they are those of `mwm`.
+//! - The paper leaves ties open; they are broken as in `mwm`.
 //!
 //! # Cost
-//! That of `mwm` with few free ports.
+//! The same as `mwm` with few free ports.
 //!
 //! # References
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,

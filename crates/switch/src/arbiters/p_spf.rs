@@ -1,8 +1,8 @@
 //! P-SPF: preemptive short packets first.
 //!
 //! # Principles
-//! The algorithm of section 3 of the paper, in its words and symbols. Short packets have one cell, and those
-//! of an input wait in one queue (`IFIFO_S`); long packets wait in virtual output queues.
+//! The algorithm of section 3 of the paper, in its words and symbols. Short packets have one cell, and all
+//! short packets of an input wait in one queue (`IFIFO_S`); long packets wait in virtual output queues.
 //! - Short, step 1: every input with a short packet requests the output of the first one. Step 2: every
 //!   output grants the requesting input that comes next from its pointer `OP_S` on, which moves to one
 //!   beyond.
@@ -24,7 +24,7 @@
 //!   iSLIP that the paper compares with.
 //!
 //! # Cost
-//! A quarter of that of iSLIP: only ports at the end of a packet are matched again.
+//! A quarter of iSLIP's: only ports at the end of a packet are matched again.
 //!
 //! # References
 //! W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,

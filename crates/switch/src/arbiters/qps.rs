@@ -6,7 +6,7 @@
 //!   the output of that queue: long queues propose often, and short ones do not starve.
 //! - Every output accepts the proposal of the longest queue.
 //! - Ports that are still free are matched by a few iterations of iSLIP. So iSLIP, which ignores lengths,
-//!   begins with a matching that considers them, for one message per input.
+//!   starts with a matching that considers them, for one message per input.
 //! - With proposals alone (`iterations` 0) an output of a busy switch gets none with probability (1 - 1/N)^N,
 //!   which limits the throughput under uniform load to about 0.63, as with one iteration of PIM.
 //!
@@ -22,8 +22,8 @@
 //! # Cost
 //! A random number per input, and the lengths of its queues with requests, up to N. (In the article each
 //! input keeps a table of all its cells, with which the cost of a draw does not depend on N. Here that table
-//! would have to be updated for every cell, which costs more than reading the few queues with requests in
-//! packet mode.) Then that of iSLIP for the remaining ports.
+//! would must be updated for every cell, which costs more than reading the few queues with requests in packet
+//! mode.) Then the cost of iSLIP for the remaining ports.
 //!
 //! # References
 //! L. Gong, P. Tune, L. Liu, S. Yang, J. Xu, Queue-Proportional Sampling: A Better Approach to Crossbar

@@ -23,7 +23,7 @@
 //!   halves of the same weight the last matching stays.
 //!
 //! # Cost
-//! For each free port a few steps and two weights, and that of iSLIP for the remaining ports.
+//! For each free port a few steps and two weights, and the cost of iSLIP for the remaining ports.
 //!
 //! # References
 //! P. Giaccone, B. Prabhakar, D. Shah, Randomized Scheduling Algorithms for High-Aggregate Bandwidth

@@ -9,7 +9,7 @@
 //!   as often as its smallest entry permits, until nothing is left. The rotations `i` to `(i + k) mod N` are
 //!   subtracted first, then perfect matchings. The named patterns consist of rotations only.
 //! - Nothing is computed during a run, and no queue starves: a pair whose rate is below its share of the
-//!   frame is served in time. Slots of a pair with nothing to send are lost.
+//!   frame is served in time. Slots of a pair without packets to send are lost.
 //! - The permutations of a frame are spread as evenly as their weights permit (smooth weighted round robin):
 //!   in each slot the credit of each permutation grows by its weight, the one with the greatest credit is
 //!   served, and its credit is reduced by the sum of all weights.
@@ -21,7 +21,7 @@
 //!   0.98 is carried.
 //! - Permutations of equal weight are served in the order in which they were subtracted; the algorithm of the
 //!   article is a fair queueing of the same weights.
-//! - In packet mode a packet may begin in the slot of its pair. It holds its connection for longer, and pairs
+//! - In packet mode a packet may start in the slot of its pair. It holds its connection for longer, and pairs
 //!   that are due meanwhile at one of both ports lose their slot.
 //!
 //! # Cost
@@ -135,7 +135,7 @@ impl ArbiterConfig for Config {
 
 /// The schedule: permutations, and their order in a frame.
 struct Frame {
-    /// Each permutation has the output of each input.
+    /// Each permutation lists the output of each input.
     permutations: Vec<Vec<u16>>,
     /// By slot of the frame: index of the permutation.
     order: Vec<u16>,

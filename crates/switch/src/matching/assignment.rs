@@ -23,7 +23,7 @@ const LANES: usize = 4;
 /// A search compares one number for each column, its key. From the high bits down it has the loss of the path
 /// and, for ties, a bit that is set if the column is matched, the row from which the path reaches it, and its
 /// position in the order of columns. Prices carry loss, bit and position, weights only the loss, and offsets
-/// the row, so that one addition makes a key and the least key names the column.
+/// the row, so that one addition makes a key and the smallest key names the column.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     /// Number of columns.
@@ -64,7 +64,7 @@ impl Assignment {
         new
     }
 
-    /// Begins without pairs and prices, with `width` columns.
+    /// Starts without pairs and prices, with `width` columns.
     #[inline]
     pub fn begin(&mut self, width: usize) {
         self.width = width;
@@ -223,7 +223,7 @@ impl Assignment {
         }
     }
 
-    /// Sets the shortest paths to those that lead directly from a free row, and returns the least key.
+    /// Sets the shortest paths to those that lead directly from a free row, and returns the smallest key.
     #[inline]
     fn look_first(&mut self, weights: &[u64], offset: i64) -> i64 {
         let columns = self.prices[..weights.len()].iter().zip(weights);
@@ -241,7 +241,7 @@ impl Assignment {
     }
 
     /// Improves the shortest paths by those through a row, whose loss and number are in `offset`, and returns
-    /// the least key.
+    /// the smallest key.
     #[inline]
     fn look(&mut self, weights: &[u64], offset: i64) -> i64 {
         let key = |price: i64, weight: u64| price + (offset - weight as i64);

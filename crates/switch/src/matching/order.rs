@@ -30,11 +30,11 @@ pub(crate) struct Dice {
 }
 
 /// Limit of the outcomes of one word. With it no probability has a relative error above 2^-24.
-const MOST_OUTCOMES: u64 = 1 << 40;
+const MAX_OUTCOMES: u64 = 1 << 40;
 
 impl Dice {
     pub fn new(rng: Rng) -> Dice {
-        Dice { rng, fraction: 0, outcomes: MOST_OUTCOMES }
+        Dice { rng, fraction: 0, outcomes: MAX_OUTCOMES }
     }
 
     /// A uniform number in 0..n, where `n` is 1 to 1024. An `n` of 1 consumes no randomness.
@@ -42,7 +42,7 @@ impl Dice {
     pub fn below(&mut self, n: usize) -> usize {
         let outcomes = self.outcomes * n as u64;
         self.outcomes = outcomes;
-        if outcomes > MOST_OUTCOMES {
+        if outcomes > MAX_OUTCOMES {
             self.fraction = self.rng.word();
             self.outcomes = n as u64;
         }
@@ -84,7 +84,7 @@ impl PortOrder {
         PortOrder { ties, dice: Dice::new(streams.rng()), ports, first: 0 }
     }
 
-    /// Begins a new matching.
+    /// Starts a new matching.
     #[inline]
     pub fn begin(&mut self) {
         if self.ties == Ties::Rotating {

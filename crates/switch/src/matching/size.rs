@@ -125,8 +125,9 @@ impl<const W: usize> MaxSize<W> {
         matched
     }
 
-    /// Searches an augmenting path from a free input and exchanges its pairs. `Ok` has the output that is
-    /// matched in addition; `Err` has all outputs from which no free output can be reached, `dead` included.
+    /// Searches an augmenting path from a free input and exchanges its pairs. `Ok` returns the output that is
+    /// matched in addition; `Err` returns all outputs from which no free output can be reached,
+    /// `dead` included.
     fn path(
         &mut self,
         demand: &Demand<'_, W>,

@@ -14,13 +14,13 @@ use crate::arbiter::Demand;
 use crate::matching::weights::{Block, Reader};
 
 /// Largest number of ports on a side.
-pub(crate) const MOST: usize = 7;
-/// Distance between the keys of an input and those of the next.
+pub(crate) const MAX: usize = 7;
+/// Distance between the keys of an input and the keys of the next.
 const STRIDE: usize = 8;
 /// Bits that encode the output of an input: 7 is the first, 1 the last, 0 none.
 const BITS: u32 = 3;
 /// Bits that encode the outputs of all inputs; the first input has the highest bits.
-const CHOICES: u32 = BITS * MOST as u32;
+const CHOICES: u32 = BITS * MAX as u32;
 /// Weights must be below this, so that their sum fits above the choices.
 const LIMIT: u64 = 1 << (u64::BITS - CHOICES - BITS);
 
@@ -36,13 +36,13 @@ struct Step {
 }
 
 /// All steps, with sets ascending as numbers, so that every subset of a set comes before it.
-const STEPS: [Step; MOST << (MOST - 1)] = {
-    let mut steps = [Step { from: 0, to: 0, key: 0 }; MOST << (MOST - 1)];
+const STEPS: [Step; MAX << (MAX - 1)] = {
+    let mut steps = [Step { from: 0, to: 0, key: 0 }; MAX << (MAX - 1)];
     let (mut at, mut to) = (0, 1);
-    while to < 1u8 << MOST {
+    while to < 1u8 << MAX {
         let input = to.count_ones() as usize - 1;
         let mut output = 0;
-        while output < MOST {
+        while output < MAX {
             if to >> output & 1 != 0 {
                 steps[at] = Step { from: to & !(1 << output), to, key: (input * STRIDE + output) as u8 };
                 at += 1;
@@ -54,7 +54,7 @@ const STEPS: [Step; MOST << (MOST - 1)] = {
     steps
 };
 
-/// Finds matchings of maximum weight for up to [`MOST`] ports on a side.
+/// Finds matchings of maximum weight for up to [`MAX`] ports on a side.
 #[derive(Clone, Debug)]
 pub(crate) struct Small {
     /// By input and output, with one output more than there can be: the weight in the high bits, the choice
@@ -96,7 +96,7 @@ impl Small {
         block.visit(demand, reader, |input, output, weight| {
             all |= weight;
             self.keys[input * STRIDE + output] =
-                weight << CHOICES | ((MOST - output) as u64) << choice_shift(input);
+                weight << CHOICES | ((MAX - output) as u64) << choice_shift(input);
         });
         if all >= LIMIT {
             return false;
@@ -109,7 +109,7 @@ impl Small {
             _ => self.by_sets(more),
         };
         for (at, input) in block.inputs().iter().enumerate() {
-            let output = MOST - (best >> choice_shift(at)) as usize % STRIDE;
+            let output = MAX - (best >> choice_shift(at)) as usize % STRIDE;
             if self.keys[at * STRIDE + output] >> CHOICES > 0 {
                 pair(usize::from(*input), usize::from(block.outputs()[output]));
             }

@@ -1,4 +1,4 @@
-//! Matchings compared with those of other libraries: `petgraph` for size, `pathfinding` for weight.
+//! Matchings compared with other libraries: `petgraph` for size, `pathfinding` for weight.
 
 use giveway_qdisc::{Rng, Streams};
 use pathfinding::kuhn_munkres::kuhn_munkres;

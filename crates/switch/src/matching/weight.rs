@@ -1,10 +1,10 @@
 //! Matchings of maximum weight.
 //!
-//! Pairs with nothing to send have weight 0, so that every row can be matched; those pairs are dropped
-//! afterwards.
+//! Pairs without packets to send have weight 0, so that every row can be matched; those pairs are
+//! dropped afterwards.
 //!
 //! - If fewer than three quarters of the ports are free, only these are solved, without a previous matching:
-//!   up to seven by `small`, more by an [`Assignment`] that begins with prices of 0. A column that is not
+//!   up to seven by `small`, more by an [`Assignment`] that starts with prices of 0. A column that is not
 //!   matched keeps that price.
 //! - Otherwise all ports are solved, as a square, and prices and pairs of the last such matching are kept.
 //!   (With fewer free ports, the last matching is too old to be of use.) Any prices are valid there, since
@@ -15,7 +15,7 @@
 use crate::arbiter::Demand;
 use crate::matching::assignment::Assignment;
 use crate::matching::order::PortOrder;
-use crate::matching::small::{MOST, Small};
+use crate::matching::small::{MAX, Small};
 use crate::matching::weights::{Block, Reader, Weight};
 use crate::row::Row;
 
@@ -91,7 +91,7 @@ impl MaxWeight {
             0 => return,
             // The only pair is the maximum for any weight.
             1 => return pair(usize::from(self.block.inputs()[0]), usize::from(self.block.outputs()[0])),
-            ..=MOST if self.small.solve(demand, &mut self.block, &self.reader, &mut pair) => return,
+            ..=MAX if self.small.solve(demand, &mut self.block, &self.reader, &mut pair) => return,
             _ => {}
         }
         let (height, width, weights) = self.block.read(demand, &self.reader);

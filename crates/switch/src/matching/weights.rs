@@ -7,7 +7,7 @@ use crate::arbiter::Demand;
 use crate::matching::order::PortOrder;
 use crate::row::Row;
 
-/// Weight of a pair of an input and an output. Pairs with nothing to send have weight 0.
+/// Weight of a pair of an input and an output. Pairs without packets to send have weight 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
@@ -101,7 +101,7 @@ pub(crate) struct Block {
     row: Vec<u64>,
     /// `true` if rows are outputs and columns are inputs. There are never more rows than columns.
     turned: bool,
-    /// Weights row by row, 0 for pairs with nothing to send; the rest of the list is unused.
+    /// Weights row by row, 0 for pairs without packets to send; the rest of the list is unused.
     weights: Vec<u64>,
 }
 
@@ -149,7 +149,7 @@ impl Block {
     }
 
     /// Reads all weights, each once, and passes them to `weight`: the positions of input and output, and the
-    /// weight, which is 0 where there is nothing to send.
+    /// weight, which is 0 where there are no packets to send.
     #[inline]
     pub fn visit<const W: usize>(
         &mut self,
@@ -204,8 +204,8 @@ impl Block {
     }
 }
 
-/// Writes those of `ports` that have a request to `into`, in their order. Returns their number, and the ports
-/// of the other side that they have requests with.
+/// Writes the ports of `ports` that have a request to `into`, in their order. Returns their number, and the
+/// ports of the other side that they have requests with.
 #[inline]
 fn with_requests<const W: usize>(
     ports: Row<W>,

@@ -7,7 +7,7 @@ use crate::statistics::Longest;
 
 /// The queues of the inputs and the connections through the fabric, with the rules of one mode.
 pub(crate) trait Rules<const W: usize>: Send {
-    /// Adds a packet that may begin to cross.
+    /// Adds a packet that may start to cross.
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>)
     where
         Self: Sized;
@@ -16,7 +16,7 @@ pub(crate) trait Rules<const W: usize>: Send {
     where
         Self: Sized;
     /// The length of the longest queue of an input now, as in [`Statistics`](crate::statistics::Statistics):
-    /// in cells, and for short packets alone in packets, where they have queues of their own.
+    /// in cells, and for short packets alone in packets, where they have their own queues.
     fn longest(&self) -> Longest;
     /// Passes the pointers of the arbiters to `visit`: the class of packets (empty with one arbiter), the
     /// name, and the positions by port.
@@ -26,7 +26,7 @@ pub(crate) trait Rules<const W: usize>: Send {
 /// A fabric with the rules of any mode. The loop over the slots is compiled once for each mode, because a
 /// call that is not known to the compiler would take a good part of the time of a slot.
 pub(crate) trait Fabric<const W: usize>: Rules<W> {
-    /// Runs the slots of the fabric that begin before `until`, in ticks. Packets that may begin to cross in a
+    /// Runs the slots of the fabric that start before `until`, in ticks. Packets that may start to cross in a
     /// slot join the queues first.
     fn run(&mut self, until: u64, inputs: &mut Inputs<W>, shared: &mut Shared<W>);
 }

@@ -1,6 +1,6 @@
 //! A list of packets, to follow a small case by hand.
 //!
-//! Cells arrive one after the other, one per slot. A packet whose link is still busy with another one begins
+//! Cells arrive one after the other, one per slot. A packet whose link is still busy with another one starts
 //! when that has ended.
 
 use giveway_qdisc::Invalid;

@@ -3,8 +3,8 @@
 //! An input is OFF for a number of slots, then ON for a number of packets, which arrive one after the other,
 //! a cell per slot. With one packet per burst this is the model of the P-SPF paper (section 5): OFF is
 //! geometric on 0, 1, 2, ... slots, so that the load can reach 1 (the paper does not say whether 0 is
-//! possible; without it the load ends at 0.891), and every packet has a destination of its own. With more
-//! than one, the packets of a burst have one destination, as in the literature on bursty traffic, unless
+//! possible; without it the load ends at 0.891), and every packet has its own destination. With more than
+//! one, the packets of a burst have one destination, as in the literature on bursty traffic, unless
 //! `scattered`.
 //!
 //! The lengths of both states have a geometric or a Pareto distribution: `{ pareto = 1.5 }`. The load is
@@ -43,7 +43,7 @@ pub struct Config {
     /// Distribution of the length of pauses.
     #[serde(default)]
     pub off: Law,
-    /// Every packet of a burst has a destination of its own.
+    /// Every packet of a burst has its own destination.
     #[serde(default)]
     pub scattered: bool,
     /// Permit loads above the rate of an output link.

@@ -1,9 +1,9 @@
 //! The packets of a capture: a pcap or pcapng file, cut into cells.
 //!
 //! # Principles
-//! - A packet has as many cells of `cell` bytes as its IP length fills, the last one padded. Its class is
-//!   that of the P-SPF paper, section 2.2: packets of at most 64 bytes that are UDP, or TCP without data, are
-//!   short.
+//! - A packet has as many cells of `cell` bytes as its IP length fills, the last one padded. Its class
+//!   follows the P-SPF paper, section 2.2: packets of at most 64 bytes that are UDP, or TCP without data,
+//!   are short.
 //! - Its first cell arrives in the slot in which it was captured, counted from the first packet. A slot is
 //!   the transmission time of a cell on a link of `rate`. The cells of an input arrive one after the other: a
 //!   packet that was captured while the link of its input is busy waits upstream.
@@ -26,7 +26,7 @@
 //! # Cost
 //! - The file is read once, when the run is set up. It takes 16 bytes per packet, and up to twice that while
 //!   reading; `limit` bounds them.
-//! - Each size in cells is a kind with statistics of its own, about 0.5 MB each.
+//! - Each size in cells is a kind with its own statistics, about 0.5 MB each.
 //!
 //! # References
 //! - W. Li, B. Liu, L. Shi, Y. Xu, D. Wu, Preemptive Packet-Mode Scheduling to Improve TCP Performance,
@@ -70,7 +70,7 @@ pub struct Config {
     /// Mean load to which the capture is compressed or stretched, in cells per slot and input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// Begin again at the end.
+    /// Start again at the end.
     #[serde(default)]
     pub repeat: bool,
     /// Number of IP packets. Default: all of the file.
@@ -88,7 +88,7 @@ fn default_cell() -> Bytes {
 
 /// Largest length of a capture in slots: two days of cells of 64 bytes at 10 Gbit/s. With it, times in ticks
 /// cannot overflow.
-const MOST_SLOTS: u64 = 1 << 42;
+const MAX_SLOTS: u64 = 1 << 42;
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "the packets of a pcap or pcapng file, at their times and cut into cells";
@@ -101,9 +101,9 @@ impl Traffic for Config {
         trace.read(&path, self.limit)?;
         let stretch = self.stretch(&trace)?;
         let length = trace.convert_to_slots(|ns| self.slot(ns, stretch));
-        if length > MOST_SLOTS {
+        if length > MAX_SLOTS {
             let message = format!(
-                "{} lasts {length} slots, and at most {MOST_SLOTS} are possible: write a higher speed, or limit if one of \
+                "{} lasts {length} slots, and at most {MAX_SLOTS} are possible: write a higher speed, or limit if one of \
                  its times is wrong",
                 path.display()
             );
@@ -124,7 +124,7 @@ impl Traffic for Config {
 }
 
 impl Config {
-    /// Refuses parameters that have no meaning for any capture.
+    /// Refuses parameters without meaning for any capture.
     fn check(&self) -> Result<(), Invalid> {
         let wrong = |parameter: &'static str, message: String| Err(Invalid::new(parameter, message));
         if self.rate.as_bit() == 0 {
@@ -197,7 +197,7 @@ struct Replay {
     again: Option<u64>,
     /// Index of the next packet.
     at: usize,
-    /// The slot in which this round began.
+    /// The slot in which this round started.
     begun: u64,
     /// The first slot in which the link is free again.
     free: u64,

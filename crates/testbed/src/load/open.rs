@@ -13,7 +13,7 @@ use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
 };
 
-/// Port of servers: that of the web, so that a capture of a run shows pages.
+/// Port of servers: the web's port, so that a capture of a run shows pages.
 const PORT: u16 = 80;
 
 /// Port of servers of QUIC, at which a capture of a run shows them.

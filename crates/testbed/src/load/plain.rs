@@ -5,11 +5,11 @@
 //! cryptographic library would change nothing but the cost.
 //!
 //! # Principles
-//! - Messages are those of a handshake of one round trip (RFC 9001, section 4.1): the client's first message,
-//!   the server's first one, the server's certificates in the next level, and the client's last one. Each
-//!   begins with its length. Transport parameters are in the first message of the client and in the
-//!   certificates of the server, where TLS has them (section 8.2).
-//! - A packet has the 16 bytes of an authentication tag, all zero.
+//! - Messages form a handshake of one round trip (RFC 9001, section 4.1): the client's first message, the
+//!   server's first one, the server's certificates in the next level, and the client's last one. Each starts
+//!   with its length. Transport parameters are in the first message of the client and in the certificates of
+//!   the server, where TLS has them (section 8.2).
+//! - A packet carries the 16 bytes of an authentication tag, all zero.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Handshake {
         Box::new(Handshake { side, certificates, own, peer: None, received, messages: 0, steps: 0 })
     }
 
-    /// A message of this end that has its transport parameters, and `length` bytes in all if they fit.
+    /// A message of this end with its transport parameters, and `length` bytes in all if they fit.
     fn with_parameters(&self, length: usize) -> Vec<u8> {
         let mut content = vec![0; 2];
         self.own.write(&mut content);

@@ -1,10 +1,10 @@
-//! QUIC connections over UDP sockets. The protocol is that of the library quinn; this file moves its packets.
+//! QUIC connections over UDP sockets. The library quinn implements the protocol; this file moves its packets.
 //!
 //! # Principles
 //! - The library has no sockets and no clock: it gets packets and times, and returns packets, events and
 //!   the time of its next timer. So it runs in the thread of the load, like everything else.
-//! - Each client has a socket of its own for each connection, as browsers do. A server has one socket for
-//!   each of its addresses.
+//! - Each client has its own socket for each connection, as browsers do. A server opens one socket for each
+//!   of its addresses.
 //! - A stream of the source has the same number on the connection: clients open streams in both
 //!   directions, and a server answers on them.
 //! - Packets are not encrypted: [`plain`](super::plain).
@@ -32,7 +32,7 @@ use quinn_proto::{
 use super::plain::{NoKey, Plain};
 use super::transfer::Transfer;
 
-/// Numbers of connections from here on are those of QUIC.
+/// Numbers of connections from here on belong to QUIC.
 const FIRST: u32 = 1 << 31;
 /// Largest UDP payload that is received.
 const LARGEST: usize = 2048;
@@ -56,7 +56,7 @@ pub(super) struct Quic {
     by_handle: [BTreeMap<usize, usize>; 2],
     /// Connections that the server has not seen yet, by the address of the client.
     expected: BTreeMap<SocketAddr, usize>,
-    /// Ends with something to do.
+    /// Ends with work to do.
     touched: Vec<(usize, Side)>,
     measured_from: Time,
     chunk: Vec<u8>,
@@ -161,7 +161,7 @@ impl Quic {
         number
     }
 
-    /// Opens a connection from a socket of its own to a server. With a transfer, its bytes are sent at once.
+    /// Opens a connection from its own socket to a server. With a transfer, its bytes are sent at once.
     pub fn connect(
         &mut self,
         (source, ends): (u16, (u16, u16)),
@@ -285,7 +285,7 @@ impl Quic {
         }
     }
 
-    /// Sends what the ends have to send, and collects their events.
+    /// Sends what the ends must send, and collects their events.
     pub fn flush(&mut self, clock: &dyn Fn() -> Time) {
         while let Some((index, side)) = self.touched.pop() {
             self.advance(index, side, clock());
@@ -306,7 +306,7 @@ impl Quic {
         }
     }
 
-    /// Advances one end until it has nothing more to do.
+    /// Advances one end until its work is done.
     fn advance(&mut self, index: usize, side: Side, now: Time) {
         let at = self.instant(now);
         let id = ConnId(FIRST + index as u32);
@@ -488,7 +488,7 @@ fn server(plain: Arc<Plain>, config: &QuicConfig) -> ServerConfig {
     server
 }
 
-/// The parameters of the library for those of a scenario. All others must have their usual values.
+/// The parameters of the library for the parameters of a scenario. All others must have their usual values.
 fn transport(config: &QuicConfig) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let window = |bytes: u64| VarInt::from_u64(bytes).unwrap_or(VarInt::MAX);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-/// The properties of a machine that are written beside the results.
+/// The properties of a machine that are written with the results.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     /// Virtual or not.

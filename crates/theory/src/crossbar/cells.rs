@@ -32,7 +32,7 @@ pub fn pim_saturation_throughput(ports: Ports) -> Option<f64> {
 }
 
 /// Largest number of ports for [`pim_throughput`].
-pub const MOST_PIM_PORTS: u32 = 128;
+pub const MAX_PIM_PORTS: u32 = 128;
 
 /// Throughput of PIM with several iterations when every input has a cell for every output, in cells per slot
 /// and port.
@@ -41,11 +41,11 @@ pub const MOST_PIM_PORTS: u32 = 128;
 /// these outputs grants one of these inputs, so the number of new pairs is the number of different values in
 /// m draws out of m: an exact recursion over m. One iteration is [`pim_saturation_throughput`].
 ///
-/// The time grows as N³, so the result is `None` above [`MOST_PIM_PORTS`], and for no ports. Exact for a
+/// The time grows as N³, so the result is `None` above [`MAX_PIM_PORTS`], and for no ports. Exact for a
 /// switch whose queues are never empty; otherwise there are fewer requests to choose from. 0.6439, 0.8815,
 /// 0.9727 and 0.9989 for N = 16 and 1 to 4 iterations.
 pub fn pim_throughput(ports: u32, iterations: u32) -> Option<f64> {
-    if !(1..=MOST_PIM_PORTS).contains(&ports) {
+    if !(1..=MAX_PIM_PORTS).contains(&ports) {
         return None;
     }
     let n = ports as usize;
@@ -126,7 +126,7 @@ mod tests {
     /// of the inputs at most half.
     #[test]
     fn every_iteration_matches_half_of_the_rest_or_more() {
-        for ports in [2, 5, 16, 64, MOST_PIM_PORTS] {
+        for ports in [2, 5, 16, 64, MAX_PIM_PORTS] {
             let mut left = 1.0;
             for iterations in 1..8 {
                 left /= 2.0;
@@ -139,6 +139,6 @@ mod tests {
     fn out_of_range() {
         assert_eq!(pim_saturation_throughput(Ports::Finite(0)), None);
         assert_eq!(pim_throughput(0, 1), None);
-        assert_eq!(pim_throughput(MOST_PIM_PORTS + 1, 1), None);
+        assert_eq!(pim_throughput(MAX_PIM_PORTS + 1, 1), None);
     }
 }

@@ -13,13 +13,13 @@ use super::Ports;
 pub const LIMIT: f64 = 2.0 - std::f64::consts::SQRT_2;
 
 /// Largest number of ports for [`saturation_throughput`], with about 45,000 states.
-pub const MOST_PORTS: u32 = 32;
+pub const MAX_PORTS: u32 = 32;
 
 /// Throughput of FIFO input queues at saturation, in cells per slot and port: exact for N ports, and
 /// [`LIMIT`] for N → ∞. It is also the largest stable load under independent arrivals with uniform
 /// destinations.
 ///
-/// `None` for no ports and above [`MOST_PORTS`], where it is within 0.01 of the limit. Table I of Karol,
+/// `None` for no ports and above [`MAX_PORTS`], where it is within 0.01 of the limit. Table I of Karol,
 /// Hluchyj and Morgan has it for N up to 8: 1, 0.75, 0.6825, 0.6553, 0.6399, 0.6302, 0.6234, 0.6184. This
 /// agrees, but for the last digit of N = 4, which is 325/496 = 0.65524, and of N = 6, 0.63015. At N = 16 and
 /// 32 it is 0.6016 and 0.5936.
@@ -39,7 +39,7 @@ pub const MOST_PORTS: u32 = 32;
 pub fn saturation_throughput(ports: Ports) -> Option<f64> {
     match ports {
         Ports::Infinite => Some(LIMIT),
-        Ports::Finite(n @ 1..=MOST_PORTS) => Some(HeadsOfLine::new(n as usize).throughput()),
+        Ports::Finite(n @ 1..=MAX_PORTS) => Some(HeadsOfLine::new(n as usize).throughput()),
         Ports::Finite(_) => None,
     }
 }
@@ -50,8 +50,8 @@ type Partition = Vec<usize>;
 /// The Markov chain of the heads of line.
 struct HeadsOfLine {
     ports: usize,
-    /// By the number of heads j that have a destination, from 0 to N: the transitions of each partition of j
-    /// when one more head is drawn, as (partition of j + 1, probability).
+    /// By the number of heads j with a destination, from 0 to N: the transitions of each partition of j when
+    /// one more head is drawn, as (partition of j + 1, probability).
     draws: Vec<Vec<Vec<(usize, f64)>>>,
     /// For each partition of N: the number of outputs that serve, and the partition that remains.
     serves: Vec<(usize, usize)>,
@@ -198,7 +198,7 @@ mod tests {
     /// More ports, more conflicts. The distance to the limit falls roughly as 1/N: 0.0326 at 8, 0.0158 at 16.
     #[test]
     fn it_falls_towards_the_limit() {
-        let all: Vec<f64> = (1..=24).chain([MOST_PORTS]).map(exact).collect();
+        let all: Vec<f64> = (1..=24).chain([MAX_PORTS]).map(exact).collect();
         assert!(all.windows(2).all(|pair| pair[1] < pair[0]));
         assert!(all.iter().all(|throughput| *throughput > LIMIT));
         let halved = (exact(16) - LIMIT) / (exact(8) - LIMIT);
@@ -214,6 +214,6 @@ mod tests {
     #[test]
     fn out_of_range() {
         assert_eq!(saturation_throughput(Ports::Finite(0)), None);
-        assert_eq!(saturation_throughput(Ports::Finite(MOST_PORTS + 1)), None);
+        assert_eq!(saturation_throughput(Ports::Finite(MAX_PORTS + 1)), None);
     }
 }

@@ -238,7 +238,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rates of short and long packets sum to those of all packets, and (1 + C_v²)ρ² = λ²E(S²).
+        /// The rates of short and long packets sum to the rate of all packets, and (1 + C_v²)ρ² = λ²E(S²).
         #[test]
         fn rates_add_up(
             cells in prop::array::uniform3(1u32..40), p_a in 0.0..1.0f64, of_rest in 0.0..1.0f64, load in 0.0..=1.0f64,

@@ -200,8 +200,8 @@ fn long_wait_with_blocking(mix: &Mix, load: f64, blocked: f64) -> Option<f64> {
     Some((service + found / (1.0 - load - blocked)) / (1.0 - offered.short_load - blocked) - service)
 }
 
-/// The mean wait of both classes, λ_s/λ · E(W_s) + λ_l/λ · E(W_l). Without long packets it is that of short
-/// ones.
+/// The mean wait of both classes, λ_s/λ · E(W_s) + λ_l/λ · E(W_l). Without long packets it is the mean wait
+/// of short ones.
 fn mean_of_both(mix: &Mix, short: Option<f64>, long: Option<f64>) -> Option<f64> {
     if mix.long_share() == 0.0 {
         return short;

@@ -1,7 +1,7 @@
 //! Matrices of rates from inputs to outputs: admissibility, and a schedule for admissible matrices.
 //!
 //! Ports are numbered from 0. Rates are in cells per slot, so that a row sums to the load of an input and a
-//! column to that of an output.
+//! column to the load of an output.
 
 use std::fmt;
 

@@ -8,8 +8,8 @@ use super::{Ports, fifo, preemption};
 
 /// The speedup with which any maximal matching in every phase carries all admissible traffic: 2.
 ///
-/// It is sufficient for every maximal matching; particular ones, such as that of maximum weight, need no
-/// speedup. Dai and Prabhakar only require that arrivals have rates, of an admissible matrix
+/// It is sufficient for every maximal matching; particular ones, such as the matching of maximum weight, need
+/// no speedup. Dai and Prabhakar only require that arrivals have rates, of an admissible matrix
 /// ([`super::rates`]), and show that departures have the same rates; Leonardi and others bound the mean
 /// queue, for independent arrivals.
 ///
@@ -29,8 +29,8 @@ pub fn output_queueing(ports: Ports) -> Option<f64> {
     Some(1.0 + ports.others()?)
 }
 
-/// The least speedup with which one queue per input, first come, first served, carries uniform traffic of any
-/// load below 1: 1 over [`fifo::saturation_throughput`]; for N → ∞ 1 + 1/√2 = 1.707.
+/// The minimum speedup with which one queue per input, first come, first served, carries uniform traffic of
+/// any load below 1: 1 over [`fifo::saturation_throughput`]; for N → ∞ 1 + 1/√2 = 1.707.
 ///
 /// `None` where the saturation throughput is `None`. The saturation throughput is per phase, and with a
 /// speedup of s a load of 1 is 1/s per phase.
@@ -38,7 +38,7 @@ pub fn fifo(ports: Ports) -> Option<f64> {
     Some(1.0 / fifo::saturation_throughput(ports)?)
 }
 
-/// The least speedup with which preemptive packet-mode scheduling carries this mix at a load of 1, with
+/// The minimum speedup with which preemptive packet-mode scheduling carries this mix at a load of 1, with
 /// uniform destinations: 1 over [`preemption::capacity`].
 ///
 /// `None` for no ports. 1.061 for the paper's mix and N = 16.

@@ -1,6 +1,6 @@
 //! Parsing of fragments.
 
-use super::{HEADER, MARK, MOST, ip_type};
+use super::{HEADER, MARK, MAX, ip_type};
 
 /// A parsed fragment.
 pub(super) struct Fragment<'a> {
@@ -24,7 +24,7 @@ pub(super) struct Fragment<'a> {
 const PADDED: usize = 46;
 
 impl<'a> Fragment<'a> {
-    /// Parses the fragment whose header begins at `at`; `None` if it is invalid.
+    /// Parses the fragment whose header starts at `at`; `None` if it is invalid.
     pub(super) fn parse(frame: &'a [u8], at: usize) -> Option<Fragment<'a>> {
         let (header, bytes) = frame[at..].split_first_chunk::<HEADER>()?;
         let [a, b, c, d, index, count, e, f] = *header;
@@ -47,7 +47,7 @@ impl<'a> Fragment<'a> {
 
     fn is_valid(&self) -> bool {
         let (count, length, here) = (usize::from(self.count), usize::from(self.length), self.bytes.len());
-        if !(2..=MOST).contains(&count) || self.index >= self.count || length < count || here == 0 {
+        if !(2..=MAX).contains(&count) || self.index >= self.count || length < count || here == 0 {
             return false;
         }
         if self.index == 0 && ip_type(self.bytes[0]).is_none() {

@@ -233,7 +233,7 @@ impl Reassembly {
         None
     }
 
-    /// Allocates an entry for the packet of a fragment: a free one, or that of the oldest packet.
+    /// Allocates an entry for the packet of a fragment: a free one, or the entry of the oldest packet.
     fn allocate(&mut self, fragment: &Fragment<'_>, bucket: u32, now: Time) -> u32 {
         if self.free.is_none()
             && let Some(oldest) = self.oldest

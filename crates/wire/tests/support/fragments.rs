@@ -56,7 +56,7 @@ pub fn fragments(input: &[u8]) -> u64 {
         let counts = reassembly.counts();
         let lost: u64 = counts.lost.iter().sum();
         assert_eq!(counts.fragments, counts.joined + lost + reassembly.waiting(), "{counts:?}");
-        assert!(reassembly.waiting() <= (most * giveway_wire::fragment::MOST) as u64);
+        assert!(reassembly.waiting() <= (most * giveway_wire::fragment::MAX) as u64);
     }
     reassembly.expire(now + Span::s(1));
     assert_eq!(reassembly.waiting(), 0, "no fragment waits for ever");

@@ -1,7 +1,7 @@
 //! Captures written by hand, with a line for each packet, and the extracted workload as text.
 //!
 //! Hosts are numbers: client 20 is 192.168.1.20, server 10 is 203.0.113.10. Sequence numbers are those that
-//! Wireshark shows: a SYN has 0, data begin with 1. Times are in milliseconds.
+//! Wireshark shows: a SYN has 0, data start with 1. Times are in milliseconds.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 

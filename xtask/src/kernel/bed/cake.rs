@@ -88,9 +88,7 @@ pub fn judge(results: &Value, quick: bool) -> Result<(String, Done), String> {
     let missed: Vec<&str> = rows.iter().filter(|row| !row.holds()).map(|row| &*row.name).collect();
     let judgement = match missed.is_empty() {
         true => Ok(()),
-        false => {
-            Err(format!("cake differs from that of the kernel by more than the bound: {}", missed.join("; ")))
-        }
+        false => Err(format!("cake differs from the kernel's by more than the bound: {}", missed.join("; "))),
     };
     Ok((table, judgement))
 }

@@ -1,5 +1,5 @@
-//! The card of disciplines on test beds in the virtual machine: BPF qdiscs beside those of Linux, on real
-//! TCP.
+//! The card of disciplines on test beds in the virtual machine: BPF qdiscs next to Linux's qdiscs, on
+//! real TCP.
 
 use super::host::quoted;
 

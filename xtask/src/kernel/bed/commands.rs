@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::repository::Repository;
 
-/// Candidates beside a long `fifo`, which is so bad that each of them is recommended. With several the first
-/// is recommended, and the next is its replacement where Linux does not have it.
+/// Candidates compared with a long `fifo`, which is so bad that each of them is recommended. With several the
+/// first is recommended, and the next is its replacement where Linux does not have it.
 const CANDIDATES: [&[&str]; 3] =
     [&["cake", "fq_codel"], &["fq_codel limit 1000p"], &["cake diffserv4", "pie"]];
 /// The interface towards the provider in the commands.

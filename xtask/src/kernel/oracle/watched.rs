@@ -31,7 +31,7 @@ pub struct Case {
 pub enum Headers {
     /// All packets of one pair of hosts; the mark of a packet is its flow.
     Flows,
-    /// Several hosts, DSCPs and ECN fields; the mark of a packet has all of them.
+    /// Several hosts, DSCPs and ECN fields; the mark of a packet carries all of them.
     Hosts,
     /// As with hosts, and flows have priorities; some have rates, or departure times.
     Paced,

@@ -315,7 +315,7 @@ fn the_classic_delay_settles_at_the_target_and_the_l_delay_stays_low() {
     assert_eq!(slow, 0, "the L queue goes first");
 }
 
-/// An unresponsive L queue at twice the rate of the link, beside classic traffic at a tenth of it.
+/// An unresponsive L queue at twice the rate of the link, next to classic traffic at a tenth of it.
 #[test]
 fn classic_traffic_gets_its_share_beside_an_overload_of_the_l_queue() {
     let mut bench = Bench::new("dualpi2");

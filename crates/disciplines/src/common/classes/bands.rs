@@ -1,4 +1,4 @@
-//! Bands: classes with numbers, each with a discipline of its own, for `prio`, `ets` and `wrr`.
+//! Bands: classes with numbers, each with its own discipline, for `prio`, `ets` and `wrr`.
 
 use giveway_qdisc::blocks::Head;
 use giveway_qdisc::{
@@ -13,10 +13,10 @@ use super::{Classifier, Filter, Leaf, Leaves, leaves, ranges, service};
 use crate::{Advice, Spec, fifo};
 
 /// Largest number of bands, as in Linux.
-pub const MOST: u16 = 16;
+pub const MAX: u16 = 16;
 
 /// Names of the bands, and of the gauges of their backlogs.
-const NAMES: [(&str, &str); MOST as usize] = [
+const NAMES: [(&str, &str); MAX as usize] = [
     ("band0", "band0_packets"),
     ("band1", "band1_packets"),
     ("band2", "band2_packets"),
@@ -87,8 +87,8 @@ impl<'a> Children<'a> {
     /// # Errors
     /// The parameter that is not valid.
     pub fn build<P: 'static>(self, context: &LinkContext) -> Result<Bands<P>, Invalid> {
-        if !(1..=MOST).contains(&self.bands) {
-            return Err(Invalid::new("bands", format!("{} is not between 1 and {MOST}", self.bands)));
+        if !(1..=MAX).contains(&self.bands) {
+            return Err(Invalid::new("bands", format!("{} is not between 1 and {MAX}", self.bands)));
         }
         if self.written.len() > usize::from(self.bands) {
             let message = format!("{} disciplines for {} bands: remove some", self.written.len(), self.bands);
@@ -110,7 +110,7 @@ impl<'a> Children<'a> {
         }
         let band = |(spec, at): (Spec, usize)| {
             let alike = leaves::written(Some(&spec));
-            let leaf = Leaf::build(Some(&spec), alike, (NAMES[at].0, usize::from(MOST)), None, context);
+            let leaf = Leaf::build(Some(&spec), alike, (NAMES[at].0, usize::from(MAX)), None, context);
             leaf.map_err(|invalid| Invalid::new("children", format!("band {at}, {}: {invalid}", spec.name())))
         };
         let leaves = self.specs().zip(0..).map(band).collect::<Result<_, _>>()?;
@@ -178,8 +178,8 @@ pub struct Bands<P> {
 }
 
 impl<P> Bands<P> {
-    /// The band of a packet: that of the first filter that it matches, otherwise its class, at most the last
-    /// one.
+    /// The band of a packet, from the first filter that it matches, otherwise its class, at most the
+    /// last one.
     #[inline]
     pub fn of(&self, meta: &Meta, cx: &Cx<'_, P>) -> u32 {
         self.band(meta, cx.headers())
@@ -262,7 +262,7 @@ impl<P> Bands<P> {
         }
     }
 
-    /// The bands as classes, each before those of its own discipline.
+    /// The bands as classes, each before the classes of its own discipline.
     pub fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
         for (band, (name, _)) in self.numbers().zip(NAMES) {
             let leaf = self.leaves.get(band);

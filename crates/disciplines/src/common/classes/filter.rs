@@ -269,7 +269,7 @@ mod tests {
         )
     }
 
-    /// The headers of a packet, with the truth about each condition in words of its own.
+    /// The headers of a packet, with the truth about each condition in its own words.
     fn packets() -> impl Strategy<Value = FiveTuple> {
         let address = || {
             prop::sample::select(vec![
@@ -347,7 +347,7 @@ mod tests {
     }
 
     proptest! {
-        /// So it is with addresses, prefixes and ranges of ports, beside filters that ask for other fields.
+        /// So it is with addresses, prefixes and ranges of ports, next to filters that ask for other fields.
         #[test]
         fn the_first_match_decides_with_headers(
             filters in prop::collection::vec((prop::option::of(0..2u16), conditions()), 1..20),

@@ -1,4 +1,4 @@
-//! Conditions on the headers of real packets: addresses, ports, protocol. The keys are those of tc-flower(8).
+//! Conditions on the headers of real packets: addresses, ports, protocol. The keys come from tc-flower(8).
 //!
 //! Rules with the same mask share a table (tuple space search, as in [`filter`](super::filter)). A range of
 //! ports is written as blocks of a power of two, of at most 30, so that a mask is enough for it.

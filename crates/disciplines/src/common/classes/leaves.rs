@@ -16,10 +16,10 @@ pub fn written(spec: Option<&Spec>) -> u64 {
     spec.map_or(0, |spec| SipHasher::new(0, 0).hash(spec.to_string().as_bytes()))
 }
 
-/// Most leaves that request the memory for their packets in advance. There may be 100,000.
+/// Maximum number of leaves that request the memory for their packets in advance. There may be 100,000.
 const FEW: usize = 256;
 
-/// A class with a queue of its own.
+/// A class with its own queue.
 pub struct Leaf<P> {
     qdisc: Lookahead<P, Box<dyn Qdisc<P>>>,
     /// Backlog of the discipline after the last call.
@@ -28,7 +28,7 @@ pub struct Leaf<P> {
     sent: Backlog,
     waited: Span,
     longest: Span,
-    /// The most that its rate of the link can be.
+    /// The maximum of its rate of the link.
     most: Option<Rate>,
     /// The rate that its discipline knows.
     rate: Rate,
@@ -77,7 +77,7 @@ impl<P: 'static> Leaf<P> {
 }
 
 impl<P> Leaf<P> {
-    /// Its counters, for a class that has no other properties yet.
+    /// Its counters, for a class without other properties yet.
     pub fn state(&self) -> ClassState {
         ClassState {
             leaf: true,

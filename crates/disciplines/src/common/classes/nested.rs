@@ -1,4 +1,4 @@
-//! Classes in a tree, with their leaves: what a discipline needs beside its schedule.
+//! Classes in a tree, with their leaves: what a discipline needs in addition to its schedule.
 
 use std::collections::BTreeMap;
 
@@ -102,8 +102,8 @@ impl<P> Nested<P> {
     }
 
     /// Takes over the queues of other classes, by their paths. Packets of a leaf that exists no more go where
-    /// the filters send them now; `homeless` gets those that have no class. Returns the classes that both
-    /// have, as their numbers here and there.
+    /// the filters send them now; `homeless` gets those without class. Returns the classes that both have, as
+    /// their numbers here and there.
     pub fn take_over(
         &mut self,
         old: &mut Nested<P>,
@@ -214,7 +214,7 @@ pub fn leaf_specs<C: Written>(classes: &[C]) -> Vec<&Spec> {
     classes.iter().flat_map(|class| class.leaf().into_iter().chain(leaf_specs(class.classes()))).collect()
 }
 
-/// Properties of a discipline with these classes, if it always serves a leaf that has a packet to send.
+/// Properties of a discipline with these classes, if it always serves a leaf with a packet to send.
 pub fn properties<C: Written>(classes: &[C], context: &LinkContext) -> Properties {
     let leaves: Vec<Properties> =
         leaf_specs(classes).into_iter().map(|spec| spec.properties(context)).collect();

@@ -9,9 +9,9 @@ use super::filter::Fields;
 use super::{Classifier, Filter, ranges};
 use crate::Spec;
 
-/// Most classes of a tree.
-const MOST: usize = 200_000;
-/// Most levels of a tree.
+/// Maximum number of classes in a tree.
+const MAX: usize = 200_000;
+/// Maximum number of levels in a tree.
 pub const LEVELS: usize = 8;
 
 /// A class as it is written, of any discipline.
@@ -117,7 +117,7 @@ impl<'a, C: Written> Plan<'a, C> {
                 return Err(class(format!("a tree has at most {LEVELS} levels")));
             }
             if !written.classes().is_empty() && written.leaf().is_some() {
-                let message = "a class with classes below has no discipline of its own: remove \"leaf\"";
+                let message = "a class with classes below cannot have a discipline: remove \"leaf\"";
                 return Err(class(message.to_owned()));
             }
             if all.len() != 1 && all.len() % parts != 0 {
@@ -129,8 +129,8 @@ impl<'a, C: Written> Plan<'a, C> {
             // One name is repeated below each class of a range; more names are divided among them.
             let (each, count) = if all.len() == 1 { (1, parts) } else { (all.len() / parts, all.len()) };
             for at in part * each..(part + 1) * each {
-                if self.classes.len() == MOST {
-                    return Err(class(format!("a tree has at most {MOST} classes")));
+                if self.classes.len() == MAX {
+                    return Err(class(format!("a tree has at most {MAX} classes")));
                 }
                 let name = if all.len() == 1 { &all[0] } else { &all[at] };
                 if name.is_empty() || name.contains('/') {
@@ -225,7 +225,7 @@ fn joined<C: Written>(
     let joined: Vec<Fields> =
         own.iter().flat_map(|one| above.iter().filter_map(|other| one.and(*other))).collect();
     if joined.is_empty() {
-        return Err("no packet matches its filters and those of its parent".to_owned());
+        return Err("no packet matches both its filters and its parent's".to_owned());
     }
     Ok(joined)
 }

@@ -1,7 +1,7 @@
 //! Ranges of names: "home[1-20]" is home1 to home20, as for the nodes of a scenario.
 
-/// The most names of one range.
-const MOST: u64 = 200_000;
+/// Maximum number of names in one range.
+const MAX: u64 = 200_000;
 
 /// A range, taken apart.
 struct Range<'a> {
@@ -24,8 +24,8 @@ impl Range<'_> {
         if first > last {
             return Err(format!("the range \"{text}\" is empty: {first} is above {last}"));
         }
-        if last - first >= MOST {
-            return Err(format!("the range \"{text}\" has more than {MOST} names"));
+        if last - first >= MAX {
+            return Err(format!("the range \"{text}\" has more than {MAX} names"));
         }
         Ok(Some(Range { before, after, first, count: (last - first + 1) as usize }))
     }
@@ -53,7 +53,7 @@ pub struct Copy {
     pub at: usize,
     /// The number of classes of the range.
     pub count: usize,
-    /// The number of classes of the range that have the same class above.
+    /// The number of classes of the range with the same class above.
     pub each: usize,
 }
 

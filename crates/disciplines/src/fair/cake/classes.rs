@@ -5,7 +5,7 @@ use giveway_qdisc::Dscp;
 use super::words::Tins;
 
 /// Largest number of tins.
-pub const MOST: usize = 8;
+pub const MAX: usize = 8;
 
 /// A tin of a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub fn classes(tins: Tins) -> Vec<Class> {
         }
         // Each tin has 7/8 of the one before.
         Tins::Precedence | Tins::Diffserv8 => {
-            (0..MOST as u32).map(|tin| class(tin as usize, (7u64.pow(tin), 8u64.pow(tin)))).collect()
+            (0..MAX as u32).map(|tin| class(tin as usize, (7u64.pow(tin), 8u64.pow(tin)))).collect()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use giveway_qdisc::Time;
 
-use super::classes::MOST;
+use super::classes::MAX;
 use super::shaper::Shaper;
 use super::tin::Tin;
 
@@ -65,7 +65,7 @@ macro_rules! names {
 }
 
 /// The names of the gauges of each tin.
-const NAMES: [[&str; 21]; MOST] = names!(0, 1, 2, 3, 4, 5, 6, 7);
+const NAMES: [[&str; 21]; MAX] = names!(0, 1, 2, 3, 4, 5, 6, 7);
 
 /// Visits the rate of the shaper, and the counters of each tin in the order in which tc lists them: bulk
 /// before best effort.

@@ -42,7 +42,7 @@ impl OnWire {
 /// sent at the rate. There is no bucket, so an idle link saves nothing for a burst.
 #[derive(Clone, Copy, Debug)]
 pub struct Shaper {
-    /// The rate; `None` if nothing is shaped.
+    /// The rate; `None` without shaping.
     pub rate: Option<Rate>,
     /// Time of the next packet.
     next: Time,
@@ -52,7 +52,7 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// A shaper that has sent nothing.
+    /// A shaper that has not sent yet.
     pub fn new(rate: Option<Rate>) -> Shaper {
         Shaper { rate, next: Time::ZERO, failsafe: Time::ZERO }
     }
@@ -91,9 +91,9 @@ pub struct Arrivals {
     last: Option<Time>,
     /// Average time between packets, in picoseconds.
     gap: u64,
-    /// Bytes since the window began.
+    /// Bytes since the window started.
     bytes: u64,
-    /// Begin of the window.
+    /// Start of the window.
     began: Time,
     /// Peak rate, in bit/s, which rises fast and falls slowly.
     peak: u64,

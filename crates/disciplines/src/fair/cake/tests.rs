@@ -241,8 +241,8 @@ fn code_points_select_their_tins() {
     }
 }
 
-/// Eight flows of one set have eight queues, the ninth shares that of its own place, and a flow keeps its
-/// queue.
+/// Eight flows of one set have eight queues, the ninth shares the queue of its own place, and a flow keeps
+/// its queue.
 #[test]
 fn eight_flows_of_a_set_do_not_share_queues() {
     let mut bench = Bench::new("cake besteffort flows");
@@ -311,8 +311,8 @@ fn only_acknowledgements_of_one_connection_are_redundant() {
     assert_eq!(filtered(spec, "A1 A2 B1 B2 A3"), "A2 B2 A3 | A1 B1");
 }
 
-/// A flood at three times the rate beside a call. The call loses nothing and waits for a packet; BLUE thins
-/// the flood, so that less of it finds the memory full.
+/// A flood at three times the rate, next to a call. The call loses no packets and waits for a packet; BLUE
+/// thins the flood, so that less of it finds the memory full.
 #[test]
 fn an_unresponsive_flow_harms_only_itself() {
     let mut bench = Bench::new("cake bandwidth 8mbit besteffort memlimit 100kb");
@@ -369,7 +369,7 @@ fn dropped_packets_count_on_the_way_in() {
     assert_eq!(sent("ingress"), 667);
 }
 
-/// Two packets arrive per millisecond: 16 Mbit/s. The shaper begins at 1 Mbit/s and follows, to 15/16.
+/// Two packets arrive per millisecond: 16 Mbit/s. The shaper starts at 1 Mbit/s and follows, to 15/16.
 #[test]
 fn the_rate_follows_the_arrivals() {
     let mut bench = Bench::new("cake bandwidth 1mbit autorate-ingress");
@@ -498,7 +498,7 @@ fn the_target_is_a_twentieth_of_the_round_trip_time() {
 }
 
 proptest! {
-    /// Each queue with packets is in turns, counters are those of the queues, and a flow keeps its order.
+    /// Each queue with packets is in turns, counters match the queues, and a flow keeps its order.
     #[test]
     fn lists_and_counters_are_consistent(
         ops in prop::collection::vec((0..8u64, 40..1500u32, 0..3u8), 1..400),

@@ -25,7 +25,7 @@ pub enum Set {
     Decaying,
 }
 
-/// One queue, in a cache line of its own.
+/// One queue, in its own cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 pub struct Flow {
@@ -44,7 +44,7 @@ pub struct Flow {
 
 const _: () = assert!(size_of::<Flow>() == 64);
 
-/// Bytes of a turn of a tin with the whole rate, if nothing is shaped.
+/// Bytes of a turn of a tin with the whole rate, without shaping.
 const TURN: u64 = 1024;
 
 /// Counters of `tc -s qdisc`.
@@ -131,9 +131,9 @@ pub struct Tin {
     destinations: Hosts,
     /// Virtual clock of the threshold.
     pub clock: Clock,
-    /// Bytes that the tin may send in its turn, if nothing is shaped.
+    /// Bytes that the tin may send in its turn, without shaping.
     pub credit: i64,
-    /// Bytes of a turn, if nothing is shaped.
+    /// Bytes of a turn, without shaping.
     pub turn: i64,
     pub backlog: Backlog,
     pub sparse_flows: u32,

@@ -5,8 +5,8 @@ use giveway_qdisc::{List, Meta, Place, Slots};
 use super::flows::{Flow, Standing};
 use crate::common::priority;
 
-/// The least weight: with a smaller one a packet needs so many turns that a call takes long.
-pub(super) const LEAST_WEIGHT: u32 = 1 << 14;
+/// The minimum weight: with a smaller one a packet needs so many turns that a call takes long.
+pub(super) const MIN_WEIGHT: u32 = 1 << 14;
 
 /// The bands, the most urgent first.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Bands {
     bands: [Band; priority::BANDS],
     /// Band of each DSCP.
     of_dscp: priority::Bands,
-    /// The band that has its turn.
+    /// The band whose turn it is.
     current: usize,
 }
 

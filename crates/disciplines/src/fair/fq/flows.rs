@@ -1,4 +1,4 @@
-//! The flows of `fq`: those of sockets, those that a router forwards, and how long they are remembered.
+//! The flows of `fq`: of sockets, and forwarded by a router, and how long they are remembered.
 
 use std::ops::{Index, IndexMut};
 
@@ -9,7 +9,7 @@ use giveway_qdisc::{FlowKey, FlowTable, LinkContext, List, Meta, Place, Slots, S
 /// Time after which an idle flow is forgotten.
 const AGE: Span = Span::s(3);
 /// Largest number of idle flows.
-const MOST_IDLE: usize = 65_536;
+const MAX_IDLE: usize = 65_536;
 
 /// A flow, with packets or without.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Flow {
         self.paused_until.map_or(at, |until| until.max(at))
     }
 
-    /// Begins a pause. What the flow is late after the one before makes it shorter, down to half.
+    /// Starts a pause. What the flow is late after the one before makes it shorter, down to half.
     #[inline]
     pub fn pause(&mut self, span: Span, now: Time) {
         let late = self.paused_until.map_or(Span::ZERO, |until| now.since(until));
@@ -95,7 +95,7 @@ impl Flows {
         }
     }
 
-    /// The flow of a packet. A flow that is not known begins idle.
+    /// The flow of a packet. A flow that is not known starts idle.
     #[inline]
     pub fn of(&mut self, meta: &Meta, now: Time) -> Place {
         self.forget(now);
@@ -146,7 +146,7 @@ impl Flows {
     fn forget(&mut self, now: Time) {
         let Some(place) = self.slots.front_place(&self.idle) else { return };
         let flow = &self.slots[place];
-        let full = self.idle.len() > MOST_IDLE;
+        let full = self.idle.len() > MAX_IDLE;
         if !full && now.since(flow.since) < AGE {
             return;
         }

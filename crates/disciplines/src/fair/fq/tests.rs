@@ -185,7 +185,7 @@ fn a_late_packet_is_marked() {
     assert_eq!([5, 7, 8, 9].map(marks), [1, 1, 0, 0]);
 }
 
-/// Flows without a socket share queues by their hash; those of sockets never do.
+/// Flows without a socket share queues by their hash; flows of sockets never do.
 #[test]
 fn only_flows_of_sockets_have_queues_of_their_own() {
     let flows = |reserved| {
@@ -283,8 +283,8 @@ proptest! {
         prop_assert_eq!(sent, sizes.iter().map(|bytes| u64::from(*bytes)).sum::<u64>());
     }
 
-    /// No packet leaves before its departure time, those of a flow leave in the order of their times and then
-    /// of their arrivals, and every packet leaves as soon as it may if the link is free.
+    /// No packet leaves before its departure time, the packets of a flow leave in the order of their times
+    /// and then of their arrivals, and every packet leaves as soon as it may if the link is free.
     #[test]
     fn departure_times_are_kept(
         packets in prop::collection::vec((0..4u64, 0..20_000u64, prop::option::of(0..40_000u64)), 1..100),

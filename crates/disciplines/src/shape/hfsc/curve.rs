@@ -1,5 +1,5 @@
-//! Service curves of two pieces, and the curves of a running class, which are the least of those that began
-//! with its busy periods (Stoica, Zhang and Ng, 1997, sections III and V).
+//! Service curves of two pieces, and the curves of a running class, which are the minimum of the curves that
+//! started with its busy periods (Stoica, Zhang and Ng, 1997, sections III and V).
 
 use giveway_qdisc::Rate;
 
@@ -92,8 +92,8 @@ impl Running {
         self.y.saturating_add(more)
     }
 
-    /// The least of this curve and a service curve that begins at a point, from its time on: equation (7) of
-    /// the paper. For two curves of the same shape of two pieces, it has two pieces again.
+    /// The minimum of this curve and a service curve that starts at a point, from its time on: equation (7)
+    /// of the paper. For two curves of the same shape of two pieces, it has two pieces again.
     pub fn least_with(&self, curve: Curve, x: u64, y: u64) -> Running {
         let fresh = Running::new(curve, x, y);
         let old = self.service(x);
@@ -165,8 +165,8 @@ mod tests {
             prop_assert!(service >= y + at && service <= y + at + 1, "{service} of {}", y + at);
         }
 
-        /// The least of two curves is the least at every time, from the begin of the second on, up to two
-        /// bytes.
+        /// The minimum of two curves is the minimum at every time, from the start of the second on, up to
+        /// two bytes.
         #[test]
         fn the_least_is_the_least(
             curve in curve(), first in (0u64..50, 0u64..5000), wait in 0u64..100, below in 0u64..20_000,

@@ -24,7 +24,7 @@ pub struct Shape {
     pub upper_limit: Option<Curve>,
 }
 
-/// A link-share class among those of its parent.
+/// A link-share class among the classes of its parent.
 #[derive(Debug)]
 struct Share {
     curve: Curve,
@@ -35,7 +35,7 @@ struct Share {
     total: u64,
 }
 
-/// The classes below a parent that have something to send.
+/// The classes below a parent that have packets to send.
 #[derive(Debug)]
 struct Below {
     /// Those that may send, by virtual time. Numbers count from the first child.
@@ -57,7 +57,7 @@ struct Node {
     share: Option<Share>,
     limit: Option<(Curve, Option<Running>)>,
     below: Below,
-    /// Number of active children; of a leaf 1 while it has something to send.
+    /// Number of active children; of a leaf 1 while it has packets to send.
     active: u32,
 }
 
@@ -153,12 +153,12 @@ impl Schedule {
         }
     }
 
-    /// True if a leaf is known to have something to send.
+    /// True if a leaf is known to have packets to send.
     pub fn is_active(&self, class: u32) -> bool {
         self.nodes[class as usize + 1].active > 0
     }
 
-    /// A leaf has something to send; its first packet has `bytes` bytes.
+    /// A leaf has packets to send; its first packet has `bytes` bytes.
     pub fn activate(&mut self, class: u32, bytes: u32, now: Time) {
         if let Some(own) = &mut self.real_time[class as usize] {
             let (curve, x) = (own.curve, now.as_ps());
@@ -178,7 +178,7 @@ impl Schedule {
         }
     }
 
-    /// A leaf has nothing to send.
+    /// A leaf has no packets to send.
     pub fn deactivate(&mut self, class: u32) {
         self.coming.remove(class);
         self.due.remove(class);
@@ -265,8 +265,8 @@ impl Schedule {
         self.coming.set(class, Time::from_ps(eligible.time_of(own.served)));
     }
 
-    /// A class has something to send: it gets a virtual time among the classes of its parent, and the parent
-    /// has something to send, too.
+    /// A class has packets to send: it gets a virtual time among the classes of its parent, and the parent
+    /// has packets to send, too.
     fn joins(&mut self, node: u32, now: Time) {
         let mut node = node;
         // The time from which the upper limits so far permit a packet.
@@ -317,7 +317,7 @@ impl Schedule {
         self.nodes[0].active += 1;
     }
 
-    /// A class below this one begins to share, and may send from this time on. Classes that wait only for
+    /// A class below this one starts to share, and may send from this time on. Classes that wait only for
     /// those that were there before wait no longer than until then.
     fn frees(&mut self, node: u32, from: Time, now: Time) {
         let (mut node, mut from) = (node, from);
@@ -338,7 +338,7 @@ impl Schedule {
         }
     }
 
-    /// A class has nothing more to send, the inverse of [`Schedule::joins`].
+    /// A class has no more packets to send, the inverse of [`Schedule::joins`].
     fn leaves(&mut self, node: u32) {
         let mut node = node;
         while node != 0 {
@@ -367,7 +367,7 @@ impl Schedule {
         }
     }
 
-    /// Counts a packet of a class, and moves the class among those of its parent.
+    /// Counts a packet of a class, and moves the class among the classes of its parent.
     fn serve(&mut self, node: u32, bytes: u32, now: Time) {
         let Node { parent, position, active, .. } = self.nodes[node as usize];
         let least = self.nodes[parent as usize].below.fit.first().map(|(least, _)| least);
@@ -401,7 +401,7 @@ impl Schedule {
         }
     }
 
-    /// The leaf with the least virtual times below a node; `None` if upper limits hold all back.
+    /// The leaf with the smallest virtual times below a node; `None` if upper limits hold all back.
     fn least(&mut self, node: u32, now: Time) -> Option<u32> {
         let Node { first_child, .. } = self.nodes[node as usize];
         if first_child == NONE {

@@ -117,7 +117,7 @@ proptest! {
     /// of the largest length after its deadline, whatever the others send.
     ///
     /// The deadlines are computed here from the definition: the service that a class must have had by a time
-    /// is the least of its service curves from the begin of each busy period.
+    /// is the minimum of its service curves from the start of each busy period.
     #[test]
     fn deadlines_are_met(
         curves in prop::collection::vec((1u64..8, 1u64..40, 1u64..8), 2..6),

@@ -1,7 +1,7 @@
 //! Classes by the time at which their mode changes.
 //!
 //! The class at the link has its limit before it at nearly every packet: it waits for a moment, may send
-//! again, and waits again, as the earliest of all. So the earliest class is kept beside the heap, and this
+//! again, and waits again, as the earliest of all. So the earliest class is kept outside the heap, and this
 //! cycle does not move the others.
 
 use giveway_qdisc::Time;

@@ -76,13 +76,13 @@ fn shape(
 /// own, and one that was in transmission. Two limits of its wait follow, and the smaller counts:
 /// - The others send no more than their buckets pay for, whatever the priorities are: the sum of (b_k + L)
 ///   and L, at the rate that they leave, C - sum of R_k.
-/// - Only leaves of higher priority send all of that. Those of the same priority take turns, of q_k and a
+/// - Only leaves of higher priority send all of that. Leaves of the same priority take turns, of q_k and a
 ///   packet. With F the sum of q at this priority, that is (F - q_i)(1 + 2L/q_i) and L for each, at the rate
 ///   that the higher ones leave; and F/q_i at this rate must be enough for R_i.
 ///
 /// Without credit the leaf has had its rate. Its bucket must not be full while it waits, or credit is lost:
-/// the burst, and that of the ceil, must cover the wait. At the beginning it may owe one packet, and the last
-/// bit of a packet leaves after its transmission.
+/// both the burst and the ceil's burst must cover the wait. At the beginning it may owe one packet, and the
+/// last bit of a packet leaves after its transmission.
 ///
 /// # Errors
 /// The reason why there is no such service, in a sentence.

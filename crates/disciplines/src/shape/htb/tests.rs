@@ -204,7 +204,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// Whatever others send, a class that always has packets gets its guaranteed rate, and none exceeds its
-    /// ceil, if the rates of siblings fit into that of their parent and those of all into the link.
+    /// ceil, if the rates of siblings fit into the rate of their parent, and all rates into the link.
     #[test]
     fn guaranteed_rates_are_kept_and_ceils_hold(
         rates in prop::collection::vec((50u64..400, 0u64..2000, 0u8..8), 2..6),

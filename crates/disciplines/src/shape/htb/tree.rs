@@ -1,9 +1,9 @@
 //! The schedule of a tree of shaped classes, without packets: which leaf sends next, and when.
 //!
 //! A class has one of three modes: it may send at its own rate, it may borrow from the class above, or it may
-//! not send. A class that has something to send is in one *turn list*: with an own rate in that of its level,
-//! and when it borrows in that of its parent, so that a parent that may send finds those below that may
-//! borrow.
+//! not send. A class that has packets to send is in one *turn list*: with an own rate in the list of its
+//! level, and when it borrows in the list of its parent, so that a parent that may send finds those below
+//! that may borrow.
 
 use giveway_qdisc::blocks::NumberSet;
 use giveway_qdisc::{Bytes, Rate, Time};
@@ -56,13 +56,13 @@ struct Node {
     parent: u32,
     /// Number of the first child; [`NONE`] for a leaf.
     first_child: u32,
-    /// Turn list of the least priority below it.
+    /// Turn list of the lowest priority below it.
     first_list: u32,
     /// Bytes that classes above were charged for it.
     borrowed: u64,
     /// Priorities of the leaves below it.
     below: u8,
-    /// Priorities in which it has something to send.
+    /// Priorities in which it has packets to send.
     active: u8,
     /// 0 for a leaf; otherwise the larger, the closer the class is to the link.
     level: u8,
@@ -133,7 +133,7 @@ pub struct Tree {
     sending: Vec<Option<TurnList>>,
     /// Turn lists in `sending` that are not empty, a bit each. The lowest comes first.
     ready: u64,
-    /// Classes with something to send whose mode will change, by the time of the change.
+    /// Classes with packets to send whose mode will change, by the time of the change.
     changes: Changes,
 }
 
@@ -262,7 +262,7 @@ impl Tree {
         tree
     }
 
-    /// True if a leaf is known to have something to send.
+    /// True if a leaf is known to have packets to send.
     #[inline]
     pub fn is_active(&self, leaf: u32) -> bool {
         self.nodes[leaf as usize].active != 0
@@ -273,13 +273,13 @@ impl Tree {
         self.nodes[class as usize].borrowed
     }
 
-    /// A leaf has something to send.
+    /// A leaf has packets to send.
     pub fn activate(&mut self, leaf: u32, now: Time) {
         let prios = self.nodes[leaf as usize].below;
         self.join(leaf, prios, now);
     }
 
-    /// A leaf has nothing to send.
+    /// A leaf has no packets to send.
     pub fn deactivate(&mut self, leaf: u32) {
         let prios = self.nodes[leaf as usize].active;
         self.nodes[leaf as usize].active = 0;
@@ -432,7 +432,7 @@ impl Tree {
             + self.changes.bytes()
     }
 
-    /// Brings the mode of a class with something to send up to date.
+    /// Brings the mode of a class with packets to send up to date.
     #[inline]
     fn refresh(&mut self, class: u32, now: Time) {
         let node = &self.nodes[class as usize];
@@ -442,7 +442,7 @@ impl Tree {
         }
     }
 
-    /// Sets the mode of a class with something to send, and the time of its next change.
+    /// Sets the mode of a class with packets to send, and the time of its next change.
     #[inline(always)]
     fn set_mode(&mut self, class: u32, mode: Mode, until: Option<Time>, now: Time) {
         let node = &self.nodes[class as usize];
@@ -465,7 +465,7 @@ impl Tree {
         }
     }
 
-    /// A class has something to send in further priorities.
+    /// A class has packets to send in further priorities.
     fn join(&mut self, class: u32, prios: u8, now: Time) {
         if prios == 0 {
             return;
@@ -519,7 +519,7 @@ impl Tree {
         self.join(above, further, now);
     }
 
-    /// A class has nothing more to send in some priorities, the inverse of [`Tree::enter`].
+    /// A class has no more packets to send in some priorities, the inverse of [`Tree::enter`].
     #[inline(always)]
     fn leave(&mut self, class: u32, prios: u8) {
         let node = &self.nodes[class as usize];

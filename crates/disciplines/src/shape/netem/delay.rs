@@ -208,8 +208,8 @@ mod tests {
         assert!((pareto(1.0) + 0.577_35).abs() < 1e-5);
     }
 
-    /// The example of the manual: ATM has 48 bytes of a packet in a cell, and 5 bytes of its own. A packet of
-    /// 50 bytes takes two cells, 106 bytes on the wire.
+    /// The example of the manual: ATM has 48 bytes of a packet in a cell, and 5 bytes of overhead. A packet
+    /// of 50 bytes takes two cells, 106 bytes on the wire.
     #[test]
     fn cells_are_counted_as_in_the_manual() {
         let on_wire = |overhead, bytes| Transmitter::new(None, overhead, (48, 5)).on_wire(bytes);

@@ -54,7 +54,7 @@ fn newton(root: u64, n: u64) -> u64 {
     (step.wrapping_mul(root) >> 31) & 0xffff_ffff
 }
 
-/// Roots of the first counts, exact; a count of 0 has that of 1.
+/// Roots of the first counts, exact; a count of 0 has the root of 1.
 fn roots() -> [u64; 16] {
     let root = |n: usize| ((1u128 << 64) / n.max(1) as u128).isqrt().min(u128::from(u32::MAX)) as u64;
     std::array::from_fn(root)
@@ -62,9 +62,9 @@ fn roots() -> [u64; 16] {
 
 /// Random numbers.
 pub enum Draws {
-    /// Those of the Rust discipline.
+    /// The decisions of the Rust discipline.
     Own(Rng),
-    /// Those of Linux, for each call from the last one to the first.
+    /// The decisions of Linux, for each call from the last one to the first.
     Recorded(Vec<Vec<u64>>),
 }
 
@@ -170,8 +170,8 @@ const NS: u64 = 1000;
 const PLACES: usize = 1024;
 
 impl Model {
-    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline. `calls`
-    /// has the memory of each packet.
+    /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
+    /// contains the memory of each packet.
     pub fn new(
         config: &Config,
         context: &LinkContext,
@@ -426,7 +426,7 @@ impl Model {
         self.tins[tin].flows[flow].next += self.pace(tin, flow);
     }
 
-    /// An empty queue steps down, and decays until its state is that of a new one.
+    /// An empty queue steps down, and decays until its state equals a new one's.
     fn rests(&mut self, tin: usize, flow: usize, now: u64) {
         let target = self.tins[tin].target;
         let of = &mut self.tins[tin].flows[flow];

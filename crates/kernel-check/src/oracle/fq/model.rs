@@ -12,7 +12,7 @@ use super::super::calls::Call;
 /// A rule of Linux that differs from the Rust discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// A packet that may leave at once and finds no flow that may send joins a queue of its own, which goes
+    /// A packet that may leave at once and finds no flow that may send joins a separate queue, which goes
     /// before all flows, costs no credit and holds at most eight packets, in the order of their departure
     /// times. Flows with a rate do not use it, and with `maxrate` no flow does.
     Fast,
@@ -20,7 +20,7 @@ pub enum Rule {
     /// may
     /// not send yet. In the Rust discipline this is looked at first.
     Owed,
-    /// Idle time is measured in ticks of the kernel's timer, begins with an odd tick, and must exceed
+    /// Idle time is measured in ticks of the kernel's timer, starts with an odd tick, and must exceed
     /// `refill_delay`.
     Ticks,
     /// With `maxrate`, the time for which a flow waits also holds for its later packets, even if they may
@@ -31,14 +31,14 @@ pub enum Rule {
     Timed,
     /// Departure times in the past have an order, too. In the Rust discipline they mean now.
     Past,
-    /// The delay for `ce_threshold` begins when the flow may send. In the Rust discipline it begins at the
+    /// The delay for `ce_threshold` starts when the flow may send. In the Rust discipline it starts at the
     /// departure time of the packet.
     Marks,
     /// An idle flow is remembered. In the Rust discipline it is forgotten after three seconds.
     Kept,
     /// Pauses are whole nanoseconds, rounded down.
     Nanoseconds,
-    /// A flow that begins joins the band of its packet before, and the first band with its first packet. It
+    /// A flow that starts joins the band of its packet before, and the first band with its first packet. It
     /// comes to the band of its last packet after its turn.
     Band,
 }
@@ -126,7 +126,7 @@ pub struct Model {
     quantum: i64,
     initial_quantum: i64,
     perturbation: u64,
-    /// Numbers of flows: those of senders with a rate or with departure times, and the others.
+    /// Numbers of flows whose senders have a rate or departure times, and of the others.
     numbers: BTreeMap<(bool, u64), usize>,
     flows: Vec<Flow>,
     /// Idle flows, the longest idle one first.
@@ -143,8 +143,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline. `calls`
-    /// has the clock of ticks.
+    /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
+    /// contains the clock of ticks.
     pub fn new(config: &Config, context: &LinkContext, rules: &[Rule], calls: &[Call]) -> Model {
         let band = |at: usize| {
             let weight = i64::from(config.weights[at]);

@@ -119,7 +119,7 @@ impl Running {
         self.y.saturating_add(more)
     }
 
-    /// The least of this curve and the service curve from a point on.
+    /// The minimum of this curve and the service curve from a point on.
     pub fn least_from(&self, x: u64, y: u64) -> Running {
         let Running { clock, curve, .. } = *self;
         let fresh = Running::new(clock, curve, x, y);

@@ -14,17 +14,17 @@ use super::curve::{Clock, Curve, Running};
 pub enum Rule {
     /// Times are ticks of 64 ns, and slopes have fractional bits.
     Ticks,
-    /// A class that begins to share gets the mean of two virtual times: that of the class that was chosen
-    /// last, and the latest one. The Rust discipline takes the least one and the latest one so far. After its
+    /// A class that starts to share gets the mean of two virtual times: of the class that was chosen last,
+    /// and the latest one. The Rust discipline takes the smallest one and the latest one so far. After its
     /// parent was idle, its own virtual time does not count.
     Begin,
     /// A class that was held back by an upper limit has at least the virtual time of the class that was
-    /// chosen last by link sharing. In the Rust discipline it has at least the least of the others.
+    /// chosen last by link sharing. In the Rust discipline it has at least the smallest of the others.
     Chosen,
     /// The time by which a class was held back is forgotten when it becomes idle. In the Rust discipline its
     /// curve keeps it.
     Forgotten,
-    /// A class that begins reads the clock twice: for its real-time curve, and then for the upper limits. The
+    /// A class that starts reads the clock twice: for its real-time curve, and then for the upper limits. The
     /// Rust discipline has one time for each call.
     Twice,
 }
@@ -53,7 +53,7 @@ struct Run {
 }
 
 impl Run {
-    /// The least of the curve so far and the curve from this point on.
+    /// The minimum of the curve so far and the curve from this point on.
     fn begin(&mut self, clock: Clock, x: u64, y: u64) -> Running {
         let running = match self.running {
             Some(running) => running.least_from(x, y),
@@ -135,8 +135,8 @@ fn curve(written: ServiceCurve, mtu: Bytes) -> Curve {
 }
 
 impl Model {
-    /// Creates an empty model with these rules of Linux; the others are those of the Rust discipline. `calls`
-    /// has the last time that each call read.
+    /// Creates an empty model with these rules of Linux; the others come from the Rust discipline. `calls`
+    /// contains the last time that each call read.
     pub fn new(config: &Config, mtu: Bytes, rules: &[Rule], calls: &[Call]) -> Model {
         let clock = if rules.contains(&Rule::Ticks) { Clock::Ticks } else { Clock::Exact };
         let mut nodes = vec![Node::default()];
@@ -173,8 +173,8 @@ impl Model {
         self.rules.contains(&rule)
     }
 
-    /// Places a class among those of its parent, by virtual time. With equal ones the later comes last in
-    /// Linux.
+    /// Places a class among the classes of its parent, by virtual time. With equal ones the later comes last
+    /// in Linux.
     fn place(&mut self, node: usize) {
         let Node { parent, at, position, .. } = self.nodes[node];
         let ticks = self.has(Rule::Ticks);
@@ -189,7 +189,7 @@ impl Model {
         self.nodes[parent].order = order;
     }
 
-    /// The least virtual time of the classes of a parent that are not held back.
+    /// The smallest virtual time of the classes of a parent that are not held back.
     fn least_free(&self, parent: usize) -> Option<u64> {
         let free = |child: &&usize| self.nodes[**child].held_until.is_none();
         self.nodes[parent].order.iter().find(free).map(|child| self.nodes[*child].at)
@@ -242,7 +242,7 @@ impl Model {
         }
     }
 
-    /// Sets the virtual time of a class that begins to share.
+    /// Sets the virtual time of a class that starts to share.
     fn begin_to_share(&mut self, node: usize) {
         let (clock, parent) = (self.clock, self.nodes[node].parent);
         let latest_active = self.nodes[parent].order.last().map(|child| self.nodes[*child].at);
@@ -317,8 +317,8 @@ impl Model {
         self.nodes[parent].chosen = self.nodes[parent].chosen.max(self.nodes[child].at);
     }
 
-    /// The leaf with the least virtual times. Classes whose limits permit a packet are free again, and those
-    /// below which all are held back are held back, too.
+    /// The leaf with the smallest virtual times. Classes whose limits permit a packet are free again, and
+    /// those below which all are held back are held back, too.
     fn release(&mut self, node: usize, now: u64) -> Option<usize> {
         if self.nodes[node].children == 0 {
             return Some(node);

@@ -181,5 +181,5 @@ pub(super) fn weight(rate: Option<Rate>, slowest: Option<Rate>) -> u64 {
     let (Some(rate), Some(slowest)) = (rate, slowest) else { return ONE };
     let sixteenths = (u128::from(ONE) * u128::from(rate.as_bit()) + u128::from(slowest.as_bit() / 2))
         / u128::from(slowest.as_bit());
-    u64::try_from(sixteenths).unwrap_or(u64::MAX).clamp(1, Turns::MOST)
+    u64::try_from(sixteenths).unwrap_or(u64::MAX).clamp(1, Turns::MAX)
 }

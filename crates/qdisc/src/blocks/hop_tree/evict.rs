@@ -7,7 +7,7 @@ use crate::store::Place;
 /// Policy for the choice of a packet to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// The oldest packet of the largest queue: that of one node, without its branches.
+    /// The oldest packet of the largest queue of one node, without its branches.
     HeadOfLargest,
     /// A random packet of the largest queue.
     RandomInLargest,

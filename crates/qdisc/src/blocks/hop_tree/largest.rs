@@ -22,7 +22,7 @@ pub enum Measure {
 ///
 /// It is built at the first request, and given up when the tree is empty. While all packets have the same
 /// length, the queue with most bytes is the one with most packets, which [`Fullest`] finds in constant time
-/// for up to [`Fullest::MOST`] queues. A heap serves all other cases.
+/// for up to [`Fullest::MAX`] queues. A heap serves all other cases.
 #[derive(Debug)]
 pub(super) struct Largest {
     by_packets: Fullest,
@@ -35,7 +35,7 @@ pub(super) struct Largest {
 /// The queued packets differ in length.
 const MIXED: u64 = u64::MAX;
 
-/// Data structure that has the largest queue.
+/// Data structure that finds the largest queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Counts {
     Nothing,
@@ -63,7 +63,7 @@ impl Largest {
         }
         match self.counts {
             Counts::Nothing => {}
-            Counts::Packets if at < Fullest::MOST && self.packets_decide(measure) => {
+            Counts::Packets if at < Fullest::MAX && self.packets_decide(measure) => {
                 self.by_packets.grew(at, nodes[at].own.packets as usize);
             }
             Counts::Packets => self.count_in_heap(measure, nodes),
@@ -80,7 +80,7 @@ impl Largest {
             Counts::Heap => {}
         }
         // With many nodes the heap is kept: building it again would cost more.
-        if backlog.packets == 0 && nodes.len() <= Fullest::MOST {
+        if backlog.packets == 0 && nodes.len() <= Fullest::MAX {
             self.counts = Counts::Nothing;
         }
     }
@@ -119,7 +119,7 @@ impl Largest {
 
     #[cold]
     fn begin(&mut self, measure: Measure, nodes: &[Node]) {
-        if nodes.len() > Fullest::MOST || !self.packets_decide(measure) {
+        if nodes.len() > Fullest::MAX || !self.packets_decide(measure) {
             return self.count_in_heap(measure, nodes);
         }
         self.counts = Counts::Packets;
@@ -155,7 +155,7 @@ impl Measure {
 }
 
 impl Node {
-    /// Rank of the queue. Of equal queues, that of the node that was created first ranks higher.
+    /// Rank of the queue. Of equal queues, the queue of the node that was created first ranks higher.
     #[inline]
     fn rank(&self, measure: Measure, at: usize) -> Rank {
         Rank { length: measure.of(self.own), ticket: at as u64 }

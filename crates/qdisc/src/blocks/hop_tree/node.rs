@@ -17,7 +17,7 @@ pub(super) struct Node {
     /// Places with a backlog, once there are branches.
     pub(super) turns: Turns,
     pub(super) turn: Turn,
-    /// The place that has the turn, if turns are measured in bytes.
+    /// The place whose turn it is, if turns are measured in bytes.
     pub(super) visit: Option<u32>,
     /// The place that the listing inspects next.
     pub(super) look: u32,

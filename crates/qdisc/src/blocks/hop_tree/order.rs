@@ -17,7 +17,7 @@ struct Step {
 /// Turns on the path from the root to a packet.
 #[derive(Default)]
 struct Path {
-    steps: [Step; NextHops::MOST],
+    steps: [Step; NextHops::MAX],
     len: usize,
 }
 

@@ -230,7 +230,7 @@ impl Reference {
         }
         self.nodes[at].own.push((serial, bytes));
     }
-    /// Returns the next place that has a turn.
+    /// Returns the next place with a turn.
     fn turn(&mut self, at: usize) -> usize {
         let places = self.nodes[at].children.len() + 1;
         let equal =
@@ -465,7 +465,7 @@ fn is_consistent(tree: &HopTree<u64>) {
 }
 
 proptest! {
-    /// Departures and drops are those of the reference, for any tree, weights and lengths.
+    /// Departures and drops equal the reference's, for any tree, weights and lengths.
     #[test]
     fn equals_the_reference(
         ops in ops(),

@@ -11,7 +11,7 @@ use crate::report::read::Folder;
 use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, Median, medians_by_size};
 
 /// Points of all disciplines together.
-const MOST_POINTS: usize = 3_000;
+const MAX_POINTS: usize = 3_000;
 
 /// A chart for each direction if all flows cross one of two opposite ports, and one chart otherwise.
 pub(super) fn charts(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
@@ -39,7 +39,7 @@ fn chart(
     let (mut all, mut shown) = (0, 0);
     let (mut sizes, mut times) = (Vec::new(), Vec::new());
     let specs = folder.disciplines();
-    let each = MOST_POINTS / specs.len().max(1);
+    let each = MAX_POINTS / specs.len().max(1);
     for spec in specs {
         let completions = folder.completions(spec, direction.map(|(_, from)| from))?;
         // A logarithmic axis has no zero.

@@ -1,4 +1,4 @@
-//! The matrix of a contest: the share of each sender beside each other one.
+//! The matrix of a contest: the share of each sender next to each other one.
 
 use giveway_document::chart::{Chart, Plot};
 use giveway_document::columns::number;
@@ -16,7 +16,7 @@ pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, contest: &Conte
     let shares = Matrix {
         title: "Share of each sender beside each other one".to_owned(),
         caption: format!(
-            "The share of the row's sender in what arrives from it and the column's sender, which have a link of their own, in percent \
+            "The share of the row's sender in what arrives from it and the column's sender, which share their own link, in percent \
              ({seeds}). 50 is an equal share."
         ),
         unit: "%",
@@ -90,7 +90,7 @@ impl Matrix {
         }
     }
 
-    /// A square for each discipline, two beside each other.
+    /// A square for each discipline, two side by side.
     fn panels(&self, contest: &Contest, disciplines: &[&str]) -> Vec<Plot> {
         let axis = |field: &str, title: &str, orient: &str| {
             json!({ "field": field, "type": "nominal", "sort": null, "title": title,

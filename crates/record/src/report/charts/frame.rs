@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::report::read::Folder;
 
 /// The largest number of measured ports with their own charts. The page names the other ports in a sentence.
-pub(super) const MOST_PORTS: usize = 4;
+pub(super) const MAX_PORTS: usize = 4;
 
 /// The disciplines of a page, each with its short name and its look.
 pub(in crate::report) struct Disciplines {
@@ -120,11 +120,11 @@ pub(super) fn data(tables: impl IntoIterator<Item = (&'static str, Columns)>) ->
     tables.into_iter().map(|(name, columns)| (name.to_owned(), columns_json(columns))).collect()
 }
 
-/// The sides of a panel that have an axis.
+/// The sides of a panel with an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sides {
     Left,
-    /// The layers have scales of their own, and one of them has its axis on the right.
+    /// The layers have their own scales, and one of them has its axis on the right.
     Both,
 }
 
@@ -175,7 +175,7 @@ pub(super) fn hover(x: &Value, y: &Value, shown: &[(&str, &str)]) -> Value {
             "encoding": { "x": x, "y": y, "tooltip": tooltip } })
 }
 
-/// A dashed line where the measurement interval begins, unless it is the beginning.
+/// A dashed line where the measurement interval starts, unless it is the beginning.
 pub(super) fn warmup_rule(folder: &Folder) -> Option<Value> {
     let from = folder.manifest.measured.from_s;
     (from > 0.0).then(|| {

@@ -8,7 +8,7 @@ use giveway_measure::figures::Kind;
 use giveway_measure::{Better, Row, Statistic, Table, better, is_carried, named};
 use serde_json::json;
 
-use super::frame::{Disciplines, MOST_PORTS, at_port, data};
+use super::frame::{Disciplines, MAX_PORTS, at_port, data};
 use crate::report::read::Folder;
 
 const FIGURES: [&str; 9] = [
@@ -45,7 +45,7 @@ pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) ->
     // A port may have no transfers of its own, as in a chain of links.
     let of_port =
         |port: &String| -> Vec<Table> { folders.iter().map(|folder| folder.table.at(port)).collect() };
-    let each = (2..=MOST_PORTS).contains(&ports.len())
+    let each = (2..=MAX_PORTS).contains(&ports.len())
         && same
         && ports.iter().any(|port| of_port(port).iter().flat_map(|table| &table.rows).any(known));
     if !each {

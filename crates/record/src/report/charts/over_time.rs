@@ -8,15 +8,15 @@ use giveway_measure::{DelayRow, Delayed};
 use serde_json::{Value, json};
 
 use super::frame::{self, Disciplines, Sides, at_port, hover, panels, side_by_side};
-use super::sources::{self, MOST_SOURCES, OTHERS, colours, sources};
+use super::sources::{self, MAX_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::Folder;
 
 /// Delays whose highest mean is more than this many times the lowest are drawn on a logarithmic axis.
 const SPREAD: f64 = 8.0;
 
-/// A chart for each of these ports that has delays. A folder without delays over time, such as that of a
-/// switch or of a test bed, has no chart.
+/// A chart for each of these ports that has delays. A folder without delays over time, such as a switch's or
+/// a test bed's, has no chart.
 pub(super) fn charts(
     folder: &Folder,
     disciplines: &Disciplines,
@@ -277,7 +277,7 @@ fn caption(folder: &Folder, all: &[Rows<'_>], axis: &Axis, varies: bool, names: 
         ""
     };
     let others = if names.iter().any(|name| name == OTHERS) {
-        format!(" The {MOST_SOURCES} sources that sent most have their own colours.")
+        format!(" The {MAX_SOURCES} sources that sent most have their own colours.")
     } else {
         String::new()
     };

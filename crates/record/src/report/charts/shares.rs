@@ -7,7 +7,7 @@ use giveway_measure::figures::RATE;
 use serde_json::json;
 
 use super::frame::{Disciplines, Sides, at_port, data, hover, panels, side_by_side};
-use super::sources::{self, MOST_SOURCES, OTHERS, colours, sources};
+use super::sources::{self, MAX_SOURCES, OTHERS, colours, sources};
 use crate::report::error::ReportError;
 use crate::report::read::{Folder, SharePoint};
 
@@ -73,7 +73,7 @@ fn chart<'a>(
     let highest = most_at_once(&all).max(rate.unwrap_or(0.0)) / one;
     let seed = folder.first_seed(shares[0].0).unwrap_or_default();
     let others = if sources.contains(&OTHERS.to_owned()) {
-        format!(" The {MOST_SOURCES} sources that sent most have their own colours.")
+        format!(" The {MAX_SOURCES} sources that sent most have their own colours.")
     } else {
         String::new()
     };

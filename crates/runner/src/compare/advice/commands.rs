@@ -10,7 +10,7 @@ use giveway_qdisc::Rate;
 
 use super::target::Target;
 
-/// The intermediate device of packets that come in. A name of Linux has at most 15 characters.
+/// The intermediate device of packets that come in. A name of Linux is at most 15 characters long.
 const IFB: &str = "ifb-giveway";
 /// Largest packet on most lines, bytes.
 const MTU: u64 = 1500;

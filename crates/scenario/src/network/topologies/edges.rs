@@ -6,7 +6,7 @@
 //!   `5 us`. An empty value is the default. `back` is `true` or `false`.
 //! - Names of nodes have letters, digits, `-`, `_` and `.`. A node with a single link is a host, and every
 //!   other one is a switch.
-//! - A line that begins with `#` is a comment.
+//! - A line that starts with `#` is a comment.
 //!
 //! # Cost
 //! - As many links as rows.
@@ -21,7 +21,7 @@ use giveway_qdisc::{Bytes, Invalid, Rate, Share, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Edge, End, MOST_PORTS, Shape, Size, size_of};
+use super::{Edge, End, MAX_PORTS, Shape, Size, size_of};
 use crate::network::names::invalid_character;
 
 /// Parameters of `edges`.
@@ -56,7 +56,7 @@ const EXPECTED: &str = "from,to,rate,delay";
 /// The number of required columns.
 const REQUIRED: usize = 4;
 
-/// An error in a list of links. Rows have the numbers of their lines, from 1.
+/// An error in a list of links. Rows are numbered by their lines, from 1.
 #[derive(Debug, thiserror::Error)]
 enum EdgesError {
     #[error(transparent)]
@@ -75,7 +75,7 @@ enum EdgesError {
     Loop { row: u64, node: String },
     #[error("row {row}: row {first} has a link from \"{from}\" to \"{to}\" already")]
     Again { row: u64, first: u64, from: String, to: String },
-    #[error("row {row} is one link too many: a network has at most {} links", MOST_PORTS / 2)]
+    #[error("row {row} is one link too many: a network has at most {} links", MAX_PORTS / 2)]
     TooMany { row: u64 },
 }
 
@@ -90,7 +90,7 @@ fn parse(text: &str) -> Result<Vec<Edge>, EdgesError> {
     for record in reader.records() {
         let record = record?;
         let row = record.position().map_or(0, csv::Position::line);
-        if edges.len() == MOST_PORTS / 2 {
+        if edges.len() == MAX_PORTS / 2 {
             return Err(EdgesError::TooMany { row });
         }
         let edge = Row { record: &record, places: &places, row }.edge()?;

@@ -35,16 +35,16 @@ pub struct Config {
     pub rate: Rate,
     /// Propagation delay of the links of hosts.
     pub delay: Span,
-    /// Rate of the links between switches; without it, that of hosts.
+    /// Rate of the links between switches. Default: the rate of hosts.
     #[serde(default)]
     pub switch_rate: Option<Rate>,
-    /// Propagation delay of the links between switches; without it, that of hosts.
+    /// Propagation delay of the links between switches. Default: the delay of hosts.
     #[serde(default)]
     pub switch_delay: Option<Span>,
 }
 
-/// The most ports of a switch.
-const MOST: u32 = 16;
+/// Maximum number of ports of a switch.
+const MAX: u32 = 16;
 
 impl Shape for Config {
     const SUMMARY: &'static str = "three layers of switches with k ports, and k^3/4 hosts";
@@ -56,15 +56,15 @@ impl Shape for Config {
             let message = match self.k {
                 1 => "an edge switch has k/2 hosts: write an even number, for example k = 2".to_owned(),
                 _ => {
-                    format!("{k} is odd: write an even number, for example k = {}", (k - 1).min(MOST.into()))
+                    format!("{k} is odd: write an even number, for example k = {}", (k - 1).min(MAX.into()))
                 }
             };
             return Err(Invalid::new("k", message));
         }
-        if !(2..=MOST).contains(&self.k) {
+        if !(2..=MAX).contains(&self.k) {
             let hosts = u128::from(k) * u128::from(k) * u128::from(k) / 4;
             let message =
-                format!("a fat tree of {k} has {hosts} hosts: write an even number from 2 to {MOST}");
+                format!("a fat tree of {k} has {hosts} hosts: write an even number from 2 to {MAX}");
             return Err(Invalid::new("k", message));
         }
         not_zero("rate", self.rate)?;

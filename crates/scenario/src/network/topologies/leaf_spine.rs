@@ -35,10 +35,10 @@ pub struct Config {
     pub rate: Rate,
     /// Propagation delay of the links of hosts.
     pub delay: Span,
-    /// Rate of the links between leaves and spines; without it, that of hosts.
+    /// Rate of the links between leaves and spines. Default: the rate of hosts.
     #[serde(default)]
     pub spine_rate: Option<Rate>,
-    /// Propagation delay of the links between leaves and spines; without it, that of hosts.
+    /// Propagation delay of the links between leaves and spines. Default: the delay of hosts.
     #[serde(default)]
     pub spine_delay: Option<Span>,
 }

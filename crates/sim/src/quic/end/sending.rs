@@ -5,17 +5,17 @@ use giveway_qdisc::{Ecn, Header, Meta, Packet, Time};
 use super::{End, PROBES};
 use crate::quic::config::QuicConfig;
 use crate::quic::control;
-use crate::quic::packet::{Kind, LEAST_INITIAL, on_wire, stream_frame, varint};
+use crate::quic::packet::{Kind, MIN_INITIAL, on_wire, stream_frame, varint};
 use crate::quic::sent::FrameKind;
 use crate::segment::Segment;
 
-/// A frame with fewer bytes does not begin in the rest of a packet.
-const LEAST_FRAME: u32 = 32;
+/// A frame with fewer bytes does not start in the rest of a packet.
+const MIN_FRAME: u32 = 32;
 /// A server waits for the proof of the client's address rather than send a smaller packet, bytes.
-const LEAST_ALLOWED: u64 = 300;
+const MIN_ALLOWED: u64 = 300;
 
-/// The most times that the probe timeout doubles: a thousand times the first one.
-const MOST_BACKOFFS: u32 = 10;
+/// Maximum number of times that the probe timeout doubles: a thousand times the first one.
+const MAX_BACKOFFS: u32 = 10;
 
 impl End {
     /// True if there is anything to send that must be acknowledged.
@@ -39,7 +39,7 @@ impl End {
             if !has_frames && self.probes == 0 {
                 break;
             }
-            if self.handshake.allowed() < LEAST_ALLOWED {
+            if self.handshake.allowed() < MIN_ALLOWED {
                 break;
             }
             if self.probes == 0 {
@@ -78,13 +78,13 @@ impl End {
         // Until its handshake is complete a client probes even with nothing in flight, since the server may
         // wait for the proof of its address.
         let unblocks = self.is_client && !self.handshake.is_complete;
-        let may_send = self.handshake.allowed() >= LEAST_ALLOWED;
+        let may_send = self.handshake.allowed() >= MIN_ALLOWED;
         self.probe_at = if self.path.loss_at != Time::NEVER || !(waits || unblocks) || !may_send {
             Time::NEVER
         } else {
             let since = if waits { self.path.last_sent } else { now };
             let timeout = self.path.probe_timeout(self.delay(config), config);
-            since + timeout * (1 << self.path.backoffs.min(MOST_BACKOFFS))
+            since + timeout * (1 << self.path.backoffs.min(MAX_BACKOFFS))
         };
     }
 
@@ -138,7 +138,7 @@ impl End {
         let (offset, unsent) = (self.streams.sent(), self.streams.unsent());
         if self.handshake.sends_data && has_frames {
             let second = if is_message { self.data_kind().overhead() } else { 0 };
-            if bytes + second + LEAST_FRAME < room {
+            if bytes + second + MIN_FRAME < room {
                 control = std::mem::take(&mut self.control);
                 let before = bytes + second + control::bytes(control);
                 let after;
@@ -162,7 +162,7 @@ impl End {
             self.probed += 1;
         }
         if kind == Kind::Initial {
-            bytes = bytes.max(LEAST_INITIAL.min(room));
+            bytes = bytes.max(MIN_INITIAL.min(room));
         }
         segment.len = data as u16;
         segment.sent = Segment::stamp(now);
@@ -201,7 +201,7 @@ impl End {
     #[inline]
     fn data(&mut self, mut bytes: u32, room: u32) -> (u32, u32, bool) {
         let (mut data, mut repeats) = (0, false);
-        while bytes + LEAST_FRAME < room
+        while bytes + MIN_FRAME < room
             && self.path.sent.takes_another()
             && let Some(limit) = self.streams.take_limit()
         {
@@ -210,7 +210,7 @@ impl End {
             bytes += 1 + stream + varint(limit.offset);
             self.path.sent.add(limit);
         }
-        while bytes + LEAST_FRAME < room
+        while bytes + MIN_FRAME < room
             && self.path.sent.takes_another()
             && self.streams.has_data()
             && let Some((stream, offset)) = self.streams.turn()
@@ -249,7 +249,7 @@ impl End {
         let mut segment = self.segment(kind);
         let mut bytes = kind.overhead() + self.acks.write(config.ecn, now, &mut segment);
         if kind == Kind::Initial && self.is_client {
-            bytes = bytes.max(LEAST_INITIAL);
+            bytes = bytes.max(MIN_INITIAL);
         }
         let position = (self.streams.sent(), self.streams.unsent());
         self.emit_segment(segment, bytes, Ecn::NotCapable, position, out);

@@ -28,13 +28,13 @@ use serde::{Deserialize, Serialize};
 use super::{Ack, Control, Controller, Loss, Needs, Start};
 
 /// Age at which a smallest round-trip time is forgotten.
-const LEAST_AGE: Span = Span::s(10);
+const MIN_AGE: Span = Span::s(10);
 /// Round trips within which the queue of flows of this kind is nearly empty once.
 const EMPTY_ROUNDS: u64 = 5;
 /// The part of the largest queueing delay below which the queue is nearly empty.
 const NEARLY_EMPTY: f64 = 0.1;
 /// Smallest window, segments.
-const LEAST_SEGMENTS: f64 = 2.0;
+const MIN_SEGMENTS: f64 = 2.0;
 
 /// Parameters of this control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ const LEAST_SEGMENTS: f64 = 2.0;
 pub struct Config {
     /// Weight of delay against throughput: about 1 / delta segments are in the queue.
     pub delta: f64,
-    /// Keeps its share beside flows that fill the queue.
+    /// Keeps its share next to flows that fill the queue.
     pub competes: bool,
 }
 
@@ -85,7 +85,7 @@ impl Control for Config {
     }
 }
 
-/// The smallest sample of a sliding time: that of the present part and that of the one before.
+/// The smallest sample of a sliding time, in its present part and in the one before.
 #[derive(Clone, Copy, Debug, Default)]
 struct Least {
     before: Option<Span>,
@@ -120,7 +120,7 @@ struct Copa {
     /// The direction of the last round trip, and the round trips that it has lasted.
     rising: bool,
     same: u32,
-    /// The round trip ends when this is acknowledged; the window at its begin.
+    /// The round trip ends when this is acknowledged; the window at its start.
     round_until: u64,
     round_window: f64,
     /// Smallest round-trip times of half a round trip, and of ten seconds.
@@ -165,7 +165,7 @@ impl Controller for Copa {
     fn acked(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.sample {
             self.standing.add(rtt, ack.rtt / 4, ack.now);
-            self.least.add(rtt, LEAST_AGE / 2, ack.now);
+            self.least.add(rtt, MIN_AGE / 2, ack.now);
             self.most = self.most.max(rtt);
         }
         let (Some(standing), Some(least)) = (self.standing.get(), self.least.get()) else { return };
@@ -193,7 +193,7 @@ impl Controller for Copa {
             if below {
                 self.window += if ack.cwnd_limited { step.min(bytes) } else { 0.0 };
             } else {
-                self.window = (self.window - step.min(bytes)).max(LEAST_SEGMENTS * self.mss);
+                self.window = (self.window - step.min(bytes)).max(MIN_SEGMENTS * self.mss);
             }
         }
         if ack.una > self.round_until {
@@ -207,7 +207,7 @@ impl Controller for Copa {
     }
 
     fn timed_out(&mut self, _: &Loss, _: bool) {
-        self.window = LEAST_SEGMENTS * self.mss;
+        self.window = MIN_SEGMENTS * self.mss;
         self.velocity = 1.0;
         self.lost = true;
     }

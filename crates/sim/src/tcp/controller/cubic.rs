@@ -22,7 +22,7 @@
 //!   "linux".
 //! - Slow start ends at the threshold (RFC 5681, section 3.1 allows either there); RFC 9438, section 4.10 has
 //!   it act once more at equality, which would add a segment or two right after each loss.
-//! - Where the stage begins above W_max (fast convergence at two segments), K is zero and the window its own
+//! - Where the stage starts above W_max (fast convergence at two segments), K is zero and the window its own
 //!   plateau; equation (2) would be the root of a negative number, and the curve steep from the start.
 //! - Data in flight above the window (limited transmit) does not count: RFC 5681, section 3.2, step 2.
 //!
@@ -108,7 +108,7 @@ pub struct Cubic {
     epoch: Time,
     /// Time of the last acknowledgement.
     last_ack: Time,
-    /// W_max as this stage uses it: the window itself where the stage began without a loss.
+    /// W_max as this stage uses it: the window itself where the stage started without a loss.
     origin: f64,
     /// Seconds from the epoch to the plateau (K).
     k: f64,
@@ -116,7 +116,7 @@ pub struct Cubic {
     after_timeout: bool,
     /// Set if HyStart++ ends the first slow start.
     hystart: Option<Box<HyStart>>,
-    /// Least growth while no plateau is known, percent of the window per round-trip time, at most 100. A
+    /// Minimum growth while no plateau is known, percent of the window per round-trip time, at most 100. A
     /// byte, because an idle connection must stay below a kilobyte.
     probe: u8,
 }
@@ -250,7 +250,7 @@ impl Cubic {
         reduced
     }
 
-    /// Begins a stage of congestion avoidance at `now`, and returns `now`: RFC 9438, sections 4.2 and 4.8.
+    /// Starts a stage of congestion avoidance at `now`, and returns `now`: RFC 9438, sections 4.2 and 4.8.
     fn begin_stage(&mut self, now: Time) -> Time {
         self.epoch = now;
         self.after_timeout = false;

@@ -5,7 +5,7 @@
 //!   its estimate alpha of the marked share.
 //! - A window of data with a mark shrinks the window by alpha / 2: a few marks cost little, and a queue that
 //!   marks everything halves it.
-//! - Slow start, growth, and the answer to a loss are those of Reno.
+//! - Slow start, growth, and the answer to a loss follow Reno.
 //!
 //! # Deviations
 //! - The window shrinks with the first acknowledgement that echoes a mark of a window of data; RFC 8257,
@@ -31,7 +31,7 @@ pub struct Config {
     /// Weight of the newest window of data in alpha, above 0 and at most 1 (g of RFC 8257, section 4.2:
     /// 1/16).
     pub gain: f64,
-    /// The estimate alpha at the begin, 0 to 1 (RFC 8257, section 3.3: 1).
+    /// The estimate alpha at the start, 0 to 1 (RFC 8257, section 3.3: 1).
     pub alpha: f64,
 }
 

@@ -15,7 +15,7 @@
 //!
 //! # Deviations
 //! - The history of the smallest round-trip times has a minute per entry, by the clock of the run.
-//! - The initial window is that of the scenario; the draft begins with two segments.
+//! - The initial window comes from the scenario; the draft starts with two segments.
 //!
 //! # Cost
 //! - A dozen floating-point operations per acknowledgement; 250 bytes per connection.
@@ -35,9 +35,9 @@ const CURRENT: usize = 4;
 /// Minutes of which the smallest is the path without a queue.
 const HISTORY: usize = 10;
 /// Largest divisor of the growth.
-const MOST_DIVISOR: f64 = 16.0;
-/// Smallest window, and that of a slowdown, segments.
-const LEAST_SEGMENTS: f64 = 2.0;
+const MAX_DIVISOR: f64 = 16.0;
+/// Smallest window, and the window of a slowdown, segments.
+const MIN_SEGMENTS: f64 = 2.0;
 /// The time between slowdowns in durations of a slowdown.
 const SLOWDOWN_RATIO: u64 = 9;
 
@@ -88,7 +88,7 @@ impl Control for Config {
 enum Slowdown {
     /// The first slow start.
     SlowStart,
-    /// A slowdown begins at this time.
+    /// A slowdown starts at this time.
     At(Time),
     /// The window is two segments until this time.
     Down(Time),
@@ -112,7 +112,7 @@ struct Ledbat {
     /// The present minute.
     minute: u64,
     slowdown: Slowdown,
-    /// Begin of the slowdown, or of the connection.
+    /// Start of the slowdown, or of the connection.
     began: Time,
 }
 
@@ -140,7 +140,7 @@ impl Ledbat {
 
     /// Segments by which the window grows in a round trip.
     fn gain(&self) -> f64 {
-        1.0 / (2.0 * self.target / self.base()).ceil().clamp(1.0, MOST_DIVISOR)
+        1.0 / (2.0 * self.target / self.base()).ceil().clamp(1.0, MAX_DIVISOR)
     }
 
     /// Follows the plan of slowdowns. True while the window stays at two segments.
@@ -148,7 +148,7 @@ impl Ledbat {
         match self.slowdown {
             Slowdown::At(time) if now >= time => {
                 self.threshold = self.window;
-                self.window = LEAST_SEGMENTS * self.mss;
+                self.window = MIN_SEGMENTS * self.mss;
                 self.began = now;
                 self.slowdown = Slowdown::Down(now + rtt * 2);
                 true
@@ -162,7 +162,7 @@ impl Ledbat {
         }
     }
 
-    /// Slow start has ended, the first or that of a slowdown.
+    /// Slow start has ended, the first or a slowdown's.
     fn plan_slowdown(&mut self, rtt: Span, now: Time) {
         self.slowdown = match self.slowdown {
             Slowdown::SlowStart => Slowdown::At(now + rtt * 2),
@@ -203,12 +203,12 @@ impl Controller for Ledbat {
         // part.
         let excess = (delay / self.target - 1.0) * self.window;
         let change = (gain * self.mss - excess).max(-self.window / 2.0);
-        self.window = (self.window + change * bytes / self.window).max(LEAST_SEGMENTS * self.mss);
+        self.window = (self.window + change * bytes / self.window).max(MIN_SEGMENTS * self.mss);
         self.threshold = self.threshold.min(self.window);
     }
 
     fn lost(&mut self, loss: &Loss) {
-        self.window = (self.window / 2.0).max(LEAST_SEGMENTS * self.mss);
+        self.window = (self.window / 2.0).max(MIN_SEGMENTS * self.mss);
         self.threshold = self.window;
         if matches!(self.slowdown, Slowdown::SlowStart | Slowdown::Up) {
             self.slowdown = Slowdown::At(loss.now + Span::s(1));
@@ -217,7 +217,7 @@ impl Controller for Ledbat {
 
     fn timed_out(&mut self, loss: &Loss, first: bool) {
         if first {
-            self.threshold = (loss.flight as f64 / 2.0).max(LEAST_SEGMENTS * self.mss);
+            self.threshold = (loss.flight as f64 / 2.0).max(MIN_SEGMENTS * self.mss);
         }
         self.window = self.mss;
     }

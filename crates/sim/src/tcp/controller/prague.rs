@@ -32,7 +32,7 @@ use super::{Ack, Control, Controller, Loss, Marks, Needs, Start};
 /// Weight of the newest round in alpha.
 const GAIN: f64 = 1.0 / 16.0;
 /// Smallest window, segments.
-const LEAST_SEGMENTS: f64 = 2.0;
+const MIN_SEGMENTS: f64 = 2.0;
 
 /// Parameters of this control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,10 +89,10 @@ pub struct Prague {
     threshold: f64,
     /// Moving average of the marked share.
     alpha: f64,
-    /// Bytes acknowledged in this round, and those of them that were marked.
+    /// Bytes acknowledged in this round, and the marked ones among them.
     acked: u64,
     marked: u64,
-    /// Begin of this round.
+    /// Start of this round.
     round_at: Time,
     /// The window has shrunk for the marks of everything below this sequence number, at this time.
     reduced_until: u64,
@@ -121,7 +121,7 @@ impl Prague {
     }
 
     fn shrink_to(&mut self, window: f64) {
-        self.window = window.max(LEAST_SEGMENTS * self.mss);
+        self.window = window.max(MIN_SEGMENTS * self.mss);
         self.threshold = self.window;
     }
 }
@@ -187,7 +187,7 @@ impl Controller for Prague {
 
     fn timed_out(&mut self, loss: &Loss, first: bool) {
         if first {
-            self.threshold = (loss.flight as f64 / 2.0).max(LEAST_SEGMENTS * self.mss);
+            self.threshold = (loss.flight as f64 / 2.0).max(MIN_SEGMENTS * self.mss);
         }
         self.window = self.mss;
     }
@@ -260,7 +260,8 @@ mod tests {
         assert_eq!(control.window(), control.threshold());
     }
 
-    /// Below 25 ms the growth in a round trip falls with its square, so that of a second is that of 25 ms.
+    /// Below 25 ms the growth in a round trip falls with its square, so that the growth in a second is the
+    /// same as at 25 ms.
     #[test]
     fn short_paths_grow_as_slowly_as_long_ones() {
         let growth = |rtt: Span| {

@@ -22,7 +22,7 @@
 //!
 //! # References
 //! - Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance",
-//!   SIGCOMM 1994, part 3: alpha and beta are those of its implementation; RFC 3465, section 2.3.
+//!   SIGCOMM 1994, part 3: alpha and beta come from its implementation; RFC 3465, section 2.3.
 
 use giveway_qdisc::{Invalid, Span, Time};
 use schemars::JsonSchema;
@@ -34,9 +34,9 @@ use super::{Ack, Control, Controller, Loss, Start};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Fewest segments in the queue: with less the window grows.
+    /// Minimum number of segments in the queue: with less the window grows.
     pub alpha: f64,
-    /// Most segments in the queue: with more the window shrinks.
+    /// Maximum number of segments in the queue: with more the window shrinks.
     pub beta: f64,
     /// Segments in the queue that end slow start.
     pub gamma: f64,

@@ -149,7 +149,7 @@ impl Sender {
         lost
     }
 
-    /// Begins fast recovery.
+    /// Starts fast recovery.
     fn begin_recovery_by_time(&mut self, flight: u64, now: Time, config: &TcpConfig) {
         self.recovery = Recovery::Fast;
         self.recovery_point = self.board.next();
@@ -219,7 +219,7 @@ impl Sender {
     }
 
     /// Called after the segments that may leave have left: sets the timers of the recovery, and notes when
-    /// the application has nothing to send.
+    /// the application has no data to send.
     pub(super) fn sent_all(&mut self, outlet: &mut Outlet, now: Time, config: &TcpConfig) {
         let quiet = self.recovery == Recovery::None && !self.board.has_sacked();
         let (outstanding, pipe) = (self.board.outstanding(), self.board.pipe());

@@ -34,7 +34,7 @@ pub(super) struct Extra {
     pub prr: Option<Prr>,
     /// Bytes that the current acknowledgement reports for the first time.
     pub newly_delivered: u64,
-    /// Bytes of these that were sent once, and before the recovery began.
+    /// Bytes of these that were sent once, and before the recovery started.
     pub originals: u64,
     /// Bytes that count as lost since the last feedback.
     pub newly_lost: u64,
@@ -143,7 +143,7 @@ impl Extra {
         }
     }
 
-    /// The window: that of the controller, or of the reduction under way.
+    /// The window of the controller, or of the reduction under way.
     #[inline]
     pub fn window(&self, controller: &dyn Controller) -> u64 {
         match &self.prr {
@@ -152,7 +152,7 @@ impl Extra {
         }
     }
 
-    /// Begins a reduction to the window of the controller, which was `window` before. A controller that sets
+    /// Starts a reduction to the window of the controller, which was `window` before. A controller that sets
     /// its window in recovery has none.
     pub fn begin_reduction(&mut self, board: &Scoreboard, window: u64, controller: &dyn Controller) {
         if !self.needs.own_recovery {
@@ -164,7 +164,7 @@ impl Extra {
     }
 
     /// Enters an acknowledgement into the scoreboard and observes it. `recovery_point` is the first sequence
-    /// number that was not sent when the recovery began.
+    /// number that was not sent when the recovery started.
     pub fn take(
         &mut self,
         board: &mut Scoreboard,

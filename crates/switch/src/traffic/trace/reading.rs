@@ -9,7 +9,7 @@ use giveway_qdisc::{Bytes, Invalid, Packets, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::packet::{Class, Kind, MOST_CELLS};
+use crate::packet::{Class, Kind, MAX_CELLS};
 use crate::rates::{Pattern, Rates};
 use crate::traffic::{Arrival, TrafficContext};
 
@@ -149,10 +149,10 @@ impl Trace {
         }
         let cells = u64::from(packet.bytes).div_ceil(self.selection.cell.0).max(1);
         let cells = match u32::try_from(cells) {
-            Ok(cells) if cells <= MOST_CELLS => cells,
+            Ok(cells) if cells <= MAX_CELLS => cells,
             _ => {
                 let message = format!(
-                    "a packet of {} bytes would have {cells} cells, and at most {MOST_CELLS} are possible: write a larger \
+                    "a packet of {} bytes would have {cells} cells, and at most {MAX_CELLS} are possible: write a larger \
                      one",
                     packet.bytes
                 );

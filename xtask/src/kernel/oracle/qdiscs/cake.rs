@@ -1,4 +1,4 @@
-//! `cake`: below an HTB class without a shaper of its own, and at the root with one.
+//! `cake`: below an HTB class without its own shaper, and at the root with one.
 //!
 //! Not compared yet: the choice among tins below a shaper, and the victims of a full memory.
 //!

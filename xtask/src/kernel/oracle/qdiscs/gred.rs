@@ -1,5 +1,5 @@
-//! `gred`: virtual queues with thresholds of their own, alone (the first two mixes; in the second one a limit
-//! is reached, and some packets belong to the default queue), with equal priorities, and with different ones.
+//! `gred`: virtual queues with their own thresholds, alone (the first two mixes; in the second one a limit is
+//! reached, and some packets belong to the default queue), with equal priorities, and with different ones.
 
 use crate::kernel::oracle::watched::{Watched, case};
 

@@ -18,7 +18,7 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Gain of the window in the cycle.
 const CWND_GAIN: f64 = 2.0;
 /// Smallest window, segments (BBRMinPipeCwnd).
-const LEAST_SEGMENTS: f64 = 4.0;
+const MIN_SEGMENTS: f64 = 4.0;
 /// Growth of the bandwidth in a round of startup without which the pipe may be full.
 const GROWTH: f64 = 1.25;
 /// Rounds without growth after which the pipe is full.
@@ -53,7 +53,7 @@ pub(super) struct Bbr {
     /// Smallest round-trip time (RTprop); none yet.
     rtprop: Option<Span>,
     rtprop_at: Time,
-    /// Rounds so far, and whether this acknowledgement began one.
+    /// Rounds so far, and whether this acknowledgement started one.
     round: u64,
     round_start: bool,
     /// The round ends when a segment is acknowledged that was sent after this much was delivered.
@@ -61,7 +61,7 @@ pub(super) struct Bbr {
     filled: bool,
     full_bandwidth: f64,
     full_rounds: u32,
-    /// Phase of the cycle, and its begin.
+    /// Phase of the cycle, and its start.
     phase: usize,
     phase_at: Time,
     /// End of the measurement of the round-trip time; none before the window has shrunk.
@@ -172,7 +172,7 @@ impl Bbr {
         (self.mode, self.pacing_gain, self.cwnd_gain) = (mode, pacing_gain, cwnd_gain);
     }
 
-    /// Begins the cycle in any phase but that of 0.75 (BBREnterProbeBW).
+    /// Starts the cycle in any phase except the phase of 0.75 (BBREnterProbeBW).
     fn enter_probe_bw(&mut self, now: Time) {
         self.enter(Mode::ProbeBw, 1.0, CWND_GAIN);
         self.phase = CYCLE.len() - 1 - self.draws.below(7) as usize;
@@ -185,7 +185,7 @@ impl Bbr {
         self.pacing_gain = CYCLE[self.phase];
     }
 
-    /// True if the next phase begins (BBRIsNextCyclePhase).
+    /// True if the next phase starts (BBRIsNextCyclePhase).
     fn phase_over(&self, feedback: &Feedback) -> bool {
         let over = self.rtprop.is_none_or(|rtprop| feedback.now.since(self.phase_at) > rtprop);
         if self.pacing_gain > 1.0 {
@@ -223,7 +223,7 @@ impl Bbr {
 
     fn probe_rtt(&mut self, feedback: &Feedback) {
         match self.probe_until {
-            None if feedback.flight as f64 <= LEAST_SEGMENTS * self.mss => {
+            None if feedback.flight as f64 <= MIN_SEGMENTS * self.mss => {
                 self.probe_until = Some(feedback.now + PROBE_RTT);
                 self.probe_round_done = false;
                 self.next_round = feedback.delivered;
@@ -297,10 +297,10 @@ impl Bbr {
             } else if self.window < target || (feedback.delivered as f64) < self.initial_window {
                 self.window += newly;
             }
-            self.window = self.window.max(LEAST_SEGMENTS * self.mss);
+            self.window = self.window.max(MIN_SEGMENTS * self.mss);
         }
         if self.mode == Mode::ProbeRtt {
-            self.window = self.window.min(LEAST_SEGMENTS * self.mss);
+            self.window = self.window.min(MIN_SEGMENTS * self.mss);
         }
     }
 
@@ -396,8 +396,8 @@ mod tests {
     use crate::tcp::{Counting, HyStartRule};
 
     /// BBR against a second implementation, written from the draft alone: `validation/bbr/oracle.py`. The
-    /// table has the events of that program's traces and the state after each; nothing is rounded there, so
-    /// windows may differ by two bytes.
+    /// table contains the events of that program's traces and the state after each; nothing is rounded there,
+    /// so windows may differ by two bytes.
     #[test]
     fn equals_the_second_implementation() {
         let mut lines = include_str!("../../../../tests/data/bbr_trace.csv").lines();

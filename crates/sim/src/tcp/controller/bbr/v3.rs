@@ -20,7 +20,7 @@ const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
 /// The part of the bound that is left to others (Headroom).
 const HEADROOM: f64 = 0.15;
-const LEAST_SEGMENTS: f64 = 4.0;
+const MIN_SEGMENTS: f64 = 4.0;
 const GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// Acknowledgements with losses in a round that end startup (StartupFullLossCnt).
@@ -28,7 +28,7 @@ const STARTUP_LOSSES: u32 = 6;
 const MIN_RTT_AGE: Span = Span::s(10);
 const PROBE_RTT_INTERVAL: Span = Span::s(5);
 const PROBE_RTT: Span = Span::ms(200);
-/// Most rounds between probes beside Reno.
+/// Maximum number of rounds between probes, next to Reno.
 const RENO_ROUNDS: u64 = 63;
 /// Rounds of the filter of aggregation (ExtraAckedFilterLen).
 const AGGREGATION_ROUNDS: usize = 10;
@@ -111,8 +111,8 @@ pub(super) struct Bbr {
     probe_up_bytes: f64,
     probe_up_count: f64,
 
-    /// Aggregation: begin of the interval, what was delivered in it, and the largest excess of the last
-    /// rounds.
+    /// Aggregation: start of the interval, what was delivered in it, and the largest excess of the
+    /// last rounds.
     aggregation_at: Time,
     aggregated: f64,
     excess: [f64; AGGREGATION_ROUNDS],
@@ -201,7 +201,7 @@ impl Bbr {
     /// Room for bursts of sender and receiver (BBRQuantizationBudget).
     fn with_bursts(&self, inflight: f64) -> f64 {
         let up = if self.mode == Mode::Up { 2.0 * self.mss } else { 0.0 };
-        inflight.max(3.0 * self.burst()).max(LEAST_SEGMENTS * self.mss) + up
+        inflight.max(3.0 * self.burst()).max(MIN_SEGMENTS * self.mss) + up
     }
 
     fn burst(&self) -> f64 {
@@ -218,7 +218,7 @@ impl Bbr {
             return f64::INFINITY;
         }
         let headroom = (HEADROOM * self.inflight_high).max(self.mss);
-        (self.inflight_high - headroom).max(LEAST_SEGMENTS * self.mss)
+        (self.inflight_high - headroom).max(MIN_SEGMENTS * self.mss)
     }
 
     /// Rounds and the signals of the newest (BBRUpdateLatestDeliverySignals, BBRUpdateRound).
@@ -493,7 +493,7 @@ impl Bbr {
     }
 
     fn probe_rtt_window(&self) -> f64 {
-        (PROBE_RTT_GAIN * self.product(self.bandwidth())).max(LEAST_SEGMENTS * self.mss)
+        (PROBE_RTT_GAIN * self.product(self.bandwidth())).max(MIN_SEGMENTS * self.mss)
     }
 
     fn probe_rtt(&mut self, feedback: &Feedback) {
@@ -548,7 +548,7 @@ impl Bbr {
         } else if self.window < most || (feedback.delivered as f64) < self.initial_window {
             self.window += newly;
         }
-        let least = LEAST_SEGMENTS * self.mss;
+        let least = MIN_SEGMENTS * self.mss;
         self.window = self.window.max(least);
         if self.mode == Mode::ProbeRtt {
             self.window = self.window.min(self.probe_rtt_window());
