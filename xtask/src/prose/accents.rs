@@ -99,9 +99,9 @@ pub fn check(repository: &Repository) -> Done {
     let (rates, limits) = (count(repository)?.rates(), read(repository)?);
     for (key, rate) in &rates {
         let limit = limits.get(key).map_or("no limit".to_owned(), |limit| decimal(*limit));
-        let (unit, bound) = if key == BODY { ("lines of code", "least") } else { ("doc words", "most") };
+        let (unit, bound) = if key == BODY { ("lines of code", "minimum") } else { ("doc words", "maximum") };
         let per = if key == BODY { "100" } else { "1,000" };
-        println!("{:>6}  {key} per {per} {unit}, at {bound} {limit}", decimal(*rate));
+        println!("{:>6}  {key} per {per} {unit}, {bound} {limit}", decimal(*rate));
     }
     let failures = failures(&rates, &limits);
     if !failures.is_empty() {
@@ -127,7 +127,11 @@ pub fn accept(repository: &Repository) -> Done {
 /// A sentence for each counter beyond its limit.
 fn failures(rates: &BTreeMap<String, u64>, limits: &BTreeMap<String, u64>) -> Vec<String> {
     let limited = rates.iter().filter_map(|(key, rate)| Some((key, *rate, *limits.get(key)?)));
-    let beyond = limited.filter(|(key, rate, limit)| improved(key, *rate, *limit) != *rate);
+    // One sentence changes a counter by less than a hundredth of most limits, and must not fail the gate.
+    let beyond = limited.filter(|(key, rate, limit)| {
+        let slack = (limit / 100).max(1);
+        improved(key, *rate, *limit) != *rate && rate.abs_diff(*limit) > slack
+    });
     let sentence = |(key, rate, limit): (&String, u64, u64)| {
         let (rate, limit) = (decimal(rate), decimal(limit));
         match ACCENTS.iter().find(|(accent, ..)| accent == key) {
@@ -212,8 +216,9 @@ mod tests {
         assert!(
             failures(&rates(890, 140), &limits).is_empty() && failures(&rates(800, 150), &limits).is_empty()
         );
-        let both = failures(&rates(891, 139), &limits);
-        assert!(both[0].starts_with("comments in bodies are 1.39") && both[1].starts_with("has is 8.91"));
+        assert!(failures(&rates(898, 139), &limits).is_empty(), "a hundredth is allowed");
+        let both = failures(&rates(899, 138), &limits);
+        assert!(both[0].starts_with("comments in bodies are 1.38") && both[1].starts_with("has is 8.99"));
         assert_eq!(tightened(&rates(800, 150), &limits), rates(800, 150));
         assert_eq!(tightened(&rates(900, 100), &limits), limits);
     }
