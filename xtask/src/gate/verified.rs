@@ -33,24 +33,22 @@ impl Verified {
         self.0.get(check).is_some_and(|known| known == digest)
     }
 
-    /// Stores that a check passed.
+    /// Stores that a check passed, and removes the lines of checks other than these.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn store(&mut self, repository: &Repository, check: &str, digest: &str) -> Done {
-        self.0.insert(check.to_owned(), digest.to_owned());
-        let lines = toml::to_string(&self.0).map_err(|error| error.to_string())?;
+    pub fn store(repository: &Repository, checks: &[&str], check: &str, digest: &str) -> Done {
+        // Another run may have stored a line since this one started.
+        let Verified(mut lines) = Verified::read(repository)?;
+        lines.retain(|name, _| checks.contains(&name.as_str()));
+        lines.insert(check.to_owned(), digest.to_owned());
+        let lines = toml::to_string(&lines).map_err(|error| error.to_string())?;
         let path = repository.root.join(FILE);
         // A run that is killed here must not leave half a record.
         let new = path.with_extension("new");
         let written =
             std::fs::write(&new, format!("{HEAD}{lines}")).and_then(|()| std::fs::rename(&new, &path));
         written.map_err(|error| format!("{FILE}: {error}"))
-    }
-
-    /// Removes the lines of checks that do not exist any more.
-    pub fn retain(&mut self, names: &[&str]) {
-        self.0.retain(|name, _| names.contains(&name.as_str()));
     }
 }
 
@@ -63,15 +61,19 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("giveway-verified-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("xtask")).unwrap();
         let repository = Repository::at(&folder);
-        let mut verified = Verified::read(&repository).unwrap();
-        assert!(!verified.has("pictures", "0a"));
-        verified.store(&repository, "pictures", "0a").unwrap();
-        verified.store(&repository, "a name with spaces", "0b").unwrap();
-        let mut again = Verified::read(&repository).unwrap();
-        assert!(again.has("pictures", "0a") && again.has("a name with spaces", "0b"));
-        assert!(!again.has("pictures", "0b"));
-        again.retain(&["pictures"]);
-        assert!(again.has("pictures", "0a") && !again.has("a name with spaces", "0b"));
+        let earlier = Verified::read(&repository).unwrap();
+        assert!(!earlier.has("pictures", "0a"));
+        let store =
+            |checks: &[&str], check, digest| Verified::store(&repository, checks, check, digest).unwrap();
+        store(&["pictures", "a name with spaces"], "pictures", "0a");
+        store(&["pictures", "a name with spaces"], "a name with spaces", "0b");
+        let both = Verified::read(&repository).unwrap();
+        assert!(
+            both.has("pictures", "0a") && both.has("a name with spaces", "0b") && !both.has("pictures", "0b")
+        );
+        store(&["pictures", "new"], "new", "0c");
+        let last = Verified::read(&repository).unwrap();
+        assert!(last.has("pictures", "0a") && last.has("new", "0c") && !last.has("a name with spaces", "0b"));
         std::fs::write(folder.join(FILE), "pictures = 1").unwrap();
         assert!(Verified::read(&repository).unwrap_err().starts_with(FILE));
         std::fs::remove_dir_all(&folder).unwrap();
