@@ -69,8 +69,8 @@ impl Changed {
         Changed::parse(&fs::read_to_string(place(number).ok()?).ok()?).ok()
     }
 
-    /// The names of the state file: a temporary one that no file has, and the final one, which the caller gives
-    /// it. So no other process reads half a file.
+    /// The names of the state file: a temporary one that no file has, and the final one, which the caller
+    /// gives it. So no other process reads half a file.
     ///
     /// # Errors
     /// The error of the system, with the path.

@@ -2,7 +2,7 @@
 //!
 //! The threads of a bridge drop the privileges for this work: to change interfaces, and to remove files from
 //! folders of other users. A process is therefore forked before, which waits until the bridge has ended and
-//! then does the work. Its only input is a pipe: what the bridge tells it at the start, and the end of the
+//! then does the work. Its only input is a pipe: what the bridge reports at the start, and the end of the
 //! pipe, which the kernel closes with the bridge.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -24,8 +24,8 @@ pub struct Cleanup {
 
 impl Cleanup {
     /// Starts the process. It closes its copies of the descriptors `closed`, so that it does not keep them
-    /// open for this process. `work` runs at the end, with the bytes of [`Cleanup::tell`]; it may only change
-    /// interfaces and remove files.
+    /// open for this process. `work` runs at the end, with the bytes of [`Cleanup::report`]; it may only
+    /// change interfaces and remove files.
     ///
     /// # Errors
     /// The error of the system; `Other` if the process has other threads: their locks would stay locked in
@@ -58,7 +58,7 @@ impl Cleanup {
     ///
     /// # Errors
     /// The error of the system.
-    pub fn tell(&self, bytes: &[u8]) -> io::Result<()> {
+    pub fn report(&self, bytes: &[u8]) -> io::Result<()> {
         self.pipe.as_ref().map_or(Ok(()), |mut pipe| pipe.write_all(bytes))
     }
 }
@@ -91,10 +91,10 @@ fn wait_and_work(mut pipe: PipeReader, work: impl FnOnce(&[u8])) {
     }
     // A privilege that cannot be dropped is not used either.
     let _ = privilege::settle_for_cleanup();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     // It reads until the bridge has ended, and again after a signal.
-    let _ = pipe.read_to_end(&mut told);
-    work(&told);
+    let _ = pipe.read_to_end(&mut reported);
+    work(&reported);
 }
 
 #[cfg(test)]

@@ -112,8 +112,8 @@ impl Claim {
         bytes
     }
 
-    /// Remembers the file that [`Claim::identity`] of another process names. That process may have been killed
-    /// before: then nothing comes, or zeros, since no file has the number 0.
+    /// Remembers the file that [`Claim::identity`] of another process names. If that process was killed
+    /// before it reported one, there is none, or zeros, since no file has the number 0.
     pub fn learn(&mut self, identity: Option<[u8; IDENTITY]>) {
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
         let halves = identity.map(|bytes| (number(&bytes[..8]), number(&bytes[8..])));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_removed_although_its_process_was_killed_before_it_told_about_it() {
+    fn a_file_is_removed_although_its_process_was_killed_before_it_reported_it() {
         let dir = tempfile::tempdir().unwrap();
         let [temporary, path] = ["temporary", "path"].map(|name| dir.path().join(name));
         let place = |path: &Path| Place::of(path).unwrap();
@@ -216,9 +216,9 @@ mod tests {
         let [mut bridge, mut cleanup] = [planned(), planned()];
         fs::write(&path, "of another process").unwrap();
         cleanup.remove().unwrap();
-        for told in [None, Some(bridge.identity())] {
+        for reported in [None, Some(bridge.identity())] {
             fs::write(&temporary, "").unwrap();
-            cleanup.learn(told);
+            cleanup.learn(reported);
             cleanup.remove().unwrap();
             assert!(!temporary.exists() && path.exists());
         }

@@ -212,7 +212,7 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
         // The locks of a bridge stay with its cleanup, so that no other one starts before. Those of a
         // take-over must end before this process does.
         let next = predecessor.as_ref().map(Predecessor::next_descriptors).unwrap_or_default();
-        Some(Cleanup::start(&next, move |told| clean_up(work, told)).map_err(BridgeError::Cleanup)?)
+        Some(Cleanup::start(&next, move |reported| clean_up(work, reported)).map_err(BridgeError::Cleanup)?)
     };
     // The cleanup process has begun, and removes these files even if this process is killed here.
     let listener = socket.as_mut().map(socket::listen).transpose()?;
@@ -223,8 +223,8 @@ fn acquire(args: &Args, forwarder: Forwarder) -> Result<Prepared, BridgeError> {
         let files = socket.iter().map(Claim::identity);
         let states =
             changes.iter().map(|change| change.state.as_ref().map_or([0; IDENTITY], Claim::identity));
-        let told: Vec<u8> = files.chain(states).flatten().collect();
-        cleanup.tell(&told).map_err(BridgeError::Cleanup)?;
+        let reported: Vec<u8> = files.chain(states).flatten().collect();
+        cleanup.report(&reported).map_err(BridgeError::Cleanup)?;
     }
     // Before the changes, so that the cleanup process undoes them even if one fails.
     if predecessor.is_none() {
@@ -302,9 +302,9 @@ fn changes(
 }
 
 /// The work of the cleanup process, after the bridge has ended. A process that has taken over does it later.
-/// `told` has the identities of the socket and of the files with changes.
-fn clean_up((socket, changes): (Option<Claim>, Vec<Change>), told: &[u8]) {
-    let mut identities = told.as_chunks().0.iter().copied();
+/// `reported` has the identities of the socket and of the files with changes.
+fn clean_up((socket, changes): (Option<Claim>, Vec<Change>), reported: &[u8]) {
+    let mut identities = reported.as_chunks().0.iter().copied();
     if let Some(mut socket) = socket {
         socket.learn(identities.next());
         if let Err(error) = socket.remove() {

@@ -84,8 +84,8 @@ pub fn plan(path: &Path) -> Result<Claim, BridgeError> {
     Ok(Claim::planned(place.clone(), place, path.to_owned()))
 }
 
-/// The place of a new socket in the folder of `path`, where a running bridge listens, with a name that no file
-/// has. It gets the name `path` later.
+/// The place of a new socket in the folder of `path`, where a running bridge listens, with a name that no
+/// file has. It gets the name `path` later.
 ///
 /// # Errors
 /// If the folder cannot be opened.
