@@ -117,6 +117,7 @@ fn as_the_attacker() {
     let (out, away, lures) = (home.join("out"), home.join("away"), home.join("lures"));
     let theirs = home.parent().expect("it is in a machine").join("theirs");
     let pause = std::env::var(PAUSE).ok().and_then(|text| text.parse().ok()).unwrap_or(100);
+    // Longer pauses are for slower programs, which also need longer attacks.
     let turns = (pause * pause) as usize / 5;
     let _ = symlink(&theirs, &away);
     for turn in 0usize.. {

@@ -51,9 +51,7 @@ impl Cleanup {
             }
         }
     }
-}
 
-impl Cleanup {
     /// Gives the work bytes that were not known when the process started: fewer than a pipe takes at once.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use nix::fcntl::{AtFlags, OFlag, open, renameat};
 use nix::sys::stat::{FileStat, Mode, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// Device and inode of a file, which stay the same if it is renamed.
-type Identity = (u64, u64);
+/// Device and inode of a file in one number, which stays the same if the file is renamed. No file has 0.
+type Identity = u128;
 
 /// A name in a folder that is open. Other processes may replace the folders above by links; the name is then
 /// still in the same folder, and a link at the name itself is never followed.
@@ -63,12 +63,12 @@ impl Place {
     }
 
     fn identity(&self) -> Option<Identity> {
-        self.status().map(|of| (of.st_dev, of.st_ino))
+        self.status().map(|of| u128::from(of.st_dev) << 64 | u128::from(of.st_ino))
     }
 }
 
 /// Length of the bytes that name a file.
-pub const IDENTITY: usize = 16;
+pub const IDENTITY: usize = size_of::<Identity>();
 
 /// A file of this process.
 #[derive(Clone, Debug)]
@@ -105,19 +105,13 @@ impl Claim {
 
     /// The file, for [`Claim::learn`] in another process.
     pub fn identity(&self) -> [u8; IDENTITY] {
-        let (device, inode) = self.identity.unwrap_or_default();
-        let mut bytes = [0; IDENTITY];
-        bytes[..8].copy_from_slice(&device.to_le_bytes());
-        bytes[8..].copy_from_slice(&inode.to_le_bytes());
-        bytes
+        self.identity.unwrap_or_default().to_ne_bytes()
     }
 
     /// Remembers the file that [`Claim::identity`] of another process names. If that process was killed
-    /// before it reported one, there is none, or zeros, since no file has the number 0.
+    /// before it reported one, there is none, or zeros.
     pub fn learn(&mut self, identity: Option<[u8; IDENTITY]>) {
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        let halves = identity.map(|bytes| (number(&bytes[..8]), number(&bytes[8..])));
-        self.identity = halves.filter(|(_, inode)| *inode != 0);
+        self.identity = identity.map(Identity::from_ne_bytes).filter(|identity| *identity != 0);
     }
 
     /// The name with which the file is created.
