@@ -55,7 +55,7 @@ pub fn take(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
 /// Takes the lock of each of these interfaces, for a process that has their other locks, from [`take_next`].
 ///
 /// # Errors
-/// The same as [`take`].
+/// The errors of [`take`].
 pub fn take_over(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
     take_for(interfaces, Purpose::Forward)
 }
@@ -65,7 +65,7 @@ pub fn take_over(interfaces: &[&str]) -> Result<InterfaceLocks, ControlError> {
 /// wait.
 ///
 /// # Errors
-/// The same as [`take`].
+/// The errors of [`take`].
 pub fn take_next(
     interfaces: &[&str],
     mut waits: impl FnMut(&ControlError) -> bool,

@@ -41,8 +41,8 @@ pub(crate) struct Rules<'a> {
     pub title: &'a str,
 }
 
-/// Runs settings in the short form of the cells. `best` contains the best scores so far, by the number of
-/// seeds and by discipline, which earlier races may have set; the default has a score of 0.
+/// Runs settings in the short form of the cells. `best` contains the best score so far for each number of
+/// seeds and each discipline; earlier races may have set it. The default scores 0.
 ///
 /// # Errors
 /// If a run fails.

@@ -118,7 +118,7 @@ impl Bridge {
     /// [`Handle::begin_at`], and sends none until [`Handle::release`].
     ///
     /// # Errors
-    /// The same as [`Bridge::start`].
+    /// The errors of [`Bridge::start`].
     pub fn start_waiting(
         directions: impl IntoIterator<Item = DirectionSetup>,
         realtime: bool,

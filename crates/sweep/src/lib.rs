@@ -3,8 +3,8 @@
 //! A sweep varies keys of a scenario ([`Axis`]) over a grid or over draws ([`Design`]), and runs every
 //! compared discipline at each point with several seeds. Its trials are rows of one data set, which grows
 //! while it runs. A trial is identified by a hash of everything that its result depends on ([`Plan`]). So
-//! nothing runs twice: a killed sweep goes on, a changed one runs what is new, and [`run`] takes trials from
-//! other sweeps. A [`Shard`] is a part of a sweep for one process of many.
+//! no trial runs twice: a killed sweep resumes, a changed one runs only new trials, and [`run`] takes trials
+//! from other sweeps. A [`Shard`] is a part of a sweep for one process of many.
 //!
 //! ```text
 //! axis.rs       a varied key with its values
