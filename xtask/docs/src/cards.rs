@@ -5,12 +5,9 @@ mod table;
 
 use std::path::Path;
 
-use crate::recorded;
+use crate::recorded::{self, Column};
 use giveway_evaluate::Question;
 use table::Row;
-
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/cards.md";
 
 const TEXT: &str = "\
 # Cards of the disciplines of Linux
@@ -49,10 +46,6 @@ uses the link less in 5 metrics.
 10. **The timing of real machines changes few verdicts to the opposite:** 36 of 9,408.
 ";
 
-/// Builds the page.
-///
-/// # Errors
-/// The file cannot be read, or a line is wrong.
 pub fn page(root: &Path) -> Result<String, String> {
     let rows: Vec<Row> = recorded::read(root)?;
     let mut page = TEXT.to_owned();
@@ -78,20 +71,19 @@ fn key(question: Question) -> String {
 
 /// The table of a baseline: a row for each discipline, a column for each question.
 fn against(rows: &[&Row]) -> String {
-    let mut out = String::from("| discipline |");
-    Question::ALL.iter().for_each(|question| out.push_str(&format!(" {} |", question.words())));
-    out.push_str(&format!("\n|---|{}\n", "---|".repeat(Question::ALL.len())));
+    let verdict = |discipline: &str, question: &str| {
+        let row = rows.iter().find(|row| row.discipline == discipline && row.question == question);
+        row.map_or_else(String::new, |row| entry(row))
+    };
+    let cells = Question::ALL.map(key).map(|question| move |discipline: &str| verdict(discipline, &question));
+    let mut columns: Vec<Column<'_, &str>> =
+        vec![("discipline", "---", &|discipline| format!("`{discipline}`"))];
+    columns.extend(
+        Question::ALL.iter().zip(&cells).map(|(question, cell)| (question.words(), "---", cell as _)),
+    );
     let mut disciplines: Vec<&str> = rows.iter().map(|row| &*row.discipline).collect();
     disciplines.dedup();
-    for discipline in disciplines {
-        out.push_str(&format!("| `{discipline}` |"));
-        for question in Question::ALL.map(key) {
-            let row = rows.iter().find(|row| row.discipline == discipline && row.question == question);
-            out.push_str(&format!(" {} |", row.map_or_else(String::new, |row| entry(row))));
-        }
-        out.push('\n');
-    }
-    out
+    recorded::table(&columns, disciplines)
 }
 
 /// A verdict with its numbers.

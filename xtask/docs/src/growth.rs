@@ -6,11 +6,8 @@ mod table;
 use std::path::Path;
 
 use crate::plot::{self, Series};
-use crate::recorded::{self, Recorded};
+use crate::recorded::{self, Column, Recorded};
 use table::Row;
-
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/growth.md";
 
 /// A curve: its name in the table, its heading, the name of its axis, and its text.
 const CURVES: &[(&str, &str, &str, &str)] = &[
@@ -82,10 +79,6 @@ So are networks of more than 65,534 nodes, whose numbers have 16 bits.
 /// one size may differ by a few megabytes.
 const NOTICEABLE: f64 = 1e7;
 
-/// The page.
-///
-/// # Errors
-/// If the file cannot be read, or a row is not right.
 pub fn page(root: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(root.join(Row::FILE));
     let text = text.map_err(|error| format!("{}: {error}", Row::FILE))?;
@@ -150,30 +143,27 @@ fn figures(rows: &[&Row], axis: &str) -> String {
 }
 
 fn cells(rows: &[&Row], axis: &str) -> String {
-    let mut text = format!(
-        "| {axis} | user time, s | µs per packet | memory, MB | bytes per {} | events per packet | instructions per packet |\n\
-         | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-        if rows[0].curve == "buffer" { "packet of the limit" } else { rows[0].curve.trim_end_matches('s') }
-    );
-    for row in rows {
-        let packets = row.packets as f64;
-        // The smallest size stands for the program itself.
-        let added = (row.peak_kib.saturating_sub(rows[0].peak_kib) * 1024) as f64;
-        let each = match added > NOTICEABLE {
-            true => plot::grouped((added / f64::from(row.size - rows[0].size)) as u64),
-            false => String::new(),
-        };
-        text.push_str(&format!(
-            "| {} | {:.2} | {:.2} | {:.0} | {each} | {:.2} | {} |\n",
-            plot::grouped(u64::from(row.size)),
-            row.cpu_s,
-            row.cpu_s * 1e6 / packets,
-            megabytes(row),
-            row.events as f64 / packets,
-            row.instructions.map_or_else(String::new, |count| plot::grouped(count as u64)),
-        ));
-    }
-    text
+    let each = match &*rows[0].curve {
+        "buffer" => "bytes per packet of the limit".to_owned(),
+        curve => format!("bytes per {}", curve.trim_end_matches('s')),
+    };
+    let columns: [Column<'_, &Row>; 7] = [
+        (axis, " ---: ", &|row| plot::grouped(u64::from(row.size))),
+        ("user time, s", " ---: ", &|row| format!("{:.2}", row.cpu_s)),
+        ("µs per packet", " ---: ", &|row| format!("{:.2}", row.cpu_s * 1e6 / row.packets as f64)),
+        ("memory, MB", " ---: ", &|row| format!("{:.0}", megabytes(row))),
+        (&each, " ---: ", &|row| {
+            // The smallest size stands for the program itself.
+            let added = (row.peak_kib.saturating_sub(rows[0].peak_kib) * 1024) as f64;
+            let noticed = (added > NOTICEABLE).then(|| added / f64::from(row.size - rows[0].size));
+            noticed.map_or_else(String::new, |bytes| plot::grouped(bytes as u64))
+        }),
+        ("events per packet", " ---: ", &|row| format!("{:.2}", row.events as f64 / row.packets as f64)),
+        ("instructions per packet", " ---: ", &|row| {
+            row.instructions.map_or_else(String::new, |count| plot::grouped(count as u64))
+        }),
+    ];
+    recorded::table(&columns, rows.iter().copied())
 }
 
 /// The largest memory in units of 10^6 bytes.
