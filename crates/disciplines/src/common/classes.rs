@@ -3,6 +3,7 @@
 //! wait, with their counters. [`service`] is what a class is guaranteed. [`bands`] are classes with numbers;
 //! [`plan`] and [`nested`] are classes with names, in a tree.
 
+#[macro_use]
 pub(crate) mod bands;
 pub(crate) mod filter;
 pub(crate) mod headers;

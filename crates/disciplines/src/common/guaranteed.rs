@@ -329,11 +329,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
     fn flow_table(&self) -> FlowTable {
         let table = self.by_key.table();
         let own = Slots::<Flow>::bytes_per_slot() + Slots::<()>::bytes_per_slot() + S::FLOW_BYTES;
-        let reserved = FlowTable {
-            entry_bytes: table.entry_bytes + own as u32,
-            bytes: table.bytes + self.flows.bytes() + self.order.bytes() + self.schedule.bytes(),
-            ..table
-        };
+        let reserved = table.with(own, self.flows.bytes() + self.order.bytes() + self.schedule.bytes());
         reserved.plus(self.best_effort.flow_table())
     }
 

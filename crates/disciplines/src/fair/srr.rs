@@ -216,12 +216,7 @@ impl<P> Qdisc<P> for Srr<P> {
     }
 
     fn flow_table(&self) -> FlowTable {
-        let table = self.row_of.table();
-        FlowTable {
-            entry_bytes: table.entry_bytes + size_of::<Row>() as u32,
-            bytes: table.bytes + self.turns.bytes() + (self.rows.capacity() * size_of::<Row>()) as u64,
-            ..table
-        }
+        self.row_of.table().with(size_of::<Row>(), self.turns.bytes() + (self.rows.capacity() * size_of::<Row>()) as u64)
     }
 }
 
