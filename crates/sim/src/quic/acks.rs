@@ -66,6 +66,7 @@ impl Acks {
         if self.received.list().len() > MAX_RANGES
             && let Some((_, to)) = self.received.first()
         {
+            // RFC 9000, section 13.2.3: a receiver that forgets a range must not accept its packets again.
             self.floor = to;
             self.received.forget_first();
         }
@@ -105,6 +106,8 @@ impl Acks {
     /// True if the arrival of `number` shows that packets are out of order, by as many as are requested.
     fn is_disordered(&self, number: u64, before: Option<u64>) -> bool {
         match (self.reordering, before) {
+            // draft-ietf-quic-ack-frequency: 0 turns off the acknowledgement at once, and 1 is the rule of
+            // RFC 9000, section 13.2.1.
             (0, _) | (_, None) => false,
             (1, Some(largest)) => number < largest || number > largest + 1,
             (most, Some(_)) => {

@@ -193,6 +193,7 @@ impl End {
     /// The longest delay of an acknowledgement by the other end: none during the handshake.
     #[inline]
     fn delay(&self, config: &QuicConfig) -> Span {
+        // RFC 9002, section 6.2.1: Initial and Handshake packets are acknowledged without delay.
         if self.handshake.is_complete { config.max_ack_delay } else { Span::ZERO }
     }
 
@@ -209,6 +210,7 @@ impl End {
         out: &mut Vec<Packet<Segment>>,
     ) {
         self.handshake.received(u64::from(meta.bytes.saturating_sub(UDP_HEADER)));
+        // RFC 9000, section 12.3: a packet that arrives a second time is discarded.
         if !self.acks.arrived(segment.seq, meta.ecn) {
             return self.send(now, config, out);
         }
@@ -236,6 +238,7 @@ impl End {
                 self.acks.request(config);
             }
             let at_once =
+                // RFC 9000, section 13.2.1: packets of the handshake are acknowledged at once.
                 matches!(kind, Kind::Initial | Kind::Handshake) || packet.control & control::IMMEDIATE != 0;
             let marked = meta.ecn == Ecn::Marked;
             self.acks.wait(segment.seq, (at_once, joined), marked, now, config.max_ack_delay);
@@ -261,6 +264,7 @@ impl End {
                 self.control |= control::FREQUENCY;
             }
             if !self.is_client {
+                // RFC 9001, section 4.1.2: HANDSHAKE_DONE confirms the handshake to the client.
                 self.control |= control::DONE;
             }
         }
@@ -298,12 +302,15 @@ impl End {
             self.settle();
         } else if now >= self.probe_at {
             let silent = now.since(self.received_at);
+            // RFC 9000, section 10.1: the connection is closed without a message.
             if !config.idle_timeout.is_zero() && silent >= config.idle_timeout {
                 self.outcome.aborted = true;
                 return;
             }
             self.path.backoffs += 1;
             self.counts.timeouts += 1;
+            // RFC 9002, section 6.2.2.1: with nothing in flight one packet is enough to let a server send
+            // that waits for the proof of an address.
             self.probes = if self.path.in_flight() > 0 { PROBES } else { 1 };
         }
         self.send(now, config, out);

@@ -71,6 +71,8 @@ impl Handshake {
         if !self.is_client && !self.answered && self.receive.delivered() >= first {
             self.answered = true;
             self.sends_data = true;
+            // The server has the keys of the connection with the first message: its data may follow its own
+            // messages at once.
             self.send.write(if config.zero_rtt { RESUMED } else { config.certificates.0 });
             progress.accepted = config.zero_rtt;
         }

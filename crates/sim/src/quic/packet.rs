@@ -125,6 +125,7 @@ impl AckFrame {
         let (mut count, mut above) = (1, first);
         for (from, to) in received.iter().rev().skip(1).copied().take(most - 1) {
             let (gap, length) = (above - to, (to - 1 - from).min(0xffff));
+            // Half a word is left for a gap: ranges below it are reported no more.
             if gap > 0xffff {
                 break;
             }

@@ -139,6 +139,8 @@ impl Recovery {
     pub fn probe_timeout(&self, delay: Span, config: &QuicConfig) -> Span {
         match self.rtt.mean() {
             Some(mean) => mean + (self.rtt.variation() * 4).max(GRANULARITY) + delay,
+            // RFC 9002, section 5.3: before the first sample the variation is half the initial round-trip
+            // time.
             None => config.initial_rtt * 3,
         }
     }
@@ -214,6 +216,7 @@ impl Recovery {
         if config.ecn && advances {
             self.count_marks(ack, &newly, now, config);
         }
+        // RFC 9002, section 7.3.2: marks and losses of one recovery period shrink the window once.
         let marked = self.newly_marked > 0 && !self.needs.own_marks && self.begins_recovery(newest);
         if marked {
             self.reduced_at = Some(now);
@@ -221,6 +224,8 @@ impl Recovery {
             self.controller.marked(&loss);
         }
         self.detect(prior, delay, now, config);
+        // RFC 9002, section 7.3.2: a packet that was sent after the window shrank ends the recovery period.
+        // Until then the window does not grow.
         let grows = self.begins_recovery(newest);
         if grows && self.phase != Phase::Open {
             self.phase = Phase::Open;
@@ -279,6 +284,8 @@ impl Recovery {
         }
         self.least = self.least.min(latest);
         self.latest = latest;
+        // RFC 9002, section 5.3: the reported delay is subtracted unless the result would be below the
+        // smallest round-trip time.
         let adjusted = if latest >= self.least + delay { latest - delay } else { latest };
         self.rtt.measured(adjusted);
         adjusted
@@ -287,11 +294,14 @@ impl Recovery {
     /// Enters the counts of ECN, and checks them: RFC 9000, section 13.4.2.1.
     fn count_marks(&mut self, ack: &AckFrame, newly: &Newly, now: Time, config: &QuicConfig) {
         let Some(counts) = ack.ecn else {
+            // The acknowledged packets had ECT, but are not counted: the path or the other end clears the
+            // field.
             self.ecn_failed |= newly.capable > 0;
             return;
         };
         let marked = counts.marked.wrapping_sub(self.counted.marked);
         let capable = counts.capable.wrapping_sub(self.counted.capable);
+        // Each of these packets must be in one of the counts.
         self.ecn_failed |= marked.saturating_add(capable) < newly.capable;
         self.counted = counts;
         // A count of packets: none is larger than a full one.
@@ -328,6 +338,8 @@ impl Recovery {
     fn detect(&mut self, flight: u64, delay: Span, now: Time, config: &QuicConfig) {
         self.loss_at = Time::NEVER;
         let Some(largest) = self.largest_acked else { return };
+        // RFC 9002, section 6.1.2: the larger of both times, so that neither a slow average nor one quick
+        // sample declares packets lost.
         let patience = (self.latest.max(self.smoothed()) * 9 / 8).max(GRANULARITY);
         let (mut newest, mut bytes) = (None, 0);
         let places = self.sent.open(0, largest);
@@ -360,6 +372,7 @@ impl Recovery {
             let loss = self.loss(flight, now);
             self.controller.lost(&loss);
         }
+        // RFC 9002, section 7.6.1: without back-off, so that it is the same however many probes were sent.
         let long = self.probe_timeout(delay, config) * PERSISTENT;
         if self.longest_loss(places.map(|place| self.sent.at(place))) > long {
             self.phase = Phase::Timeout;

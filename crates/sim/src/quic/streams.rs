@@ -58,6 +58,8 @@ impl SendHalf {
 
     /// Takes the next frame with at most `space` bytes, of which `fresh` may be new; `None` if there is none.
     pub fn take(&mut self, stream: u32, kind: FrameKind, space: u64, fresh: u64) -> Option<Frame> {
+        // RFC 9000, section 13.3: lost data comes before new data. Flow control has counted it already, so
+        // `fresh` does not limit it.
         let (offset, len) = match self.lost.first() {
             Some((from, to)) => (from, (to - from).min(space)),
             None => (self.next, self.unsent().min(space).min(fresh)),
@@ -373,6 +375,7 @@ impl Streams {
             }
             FrameKind::StreamLimit => {
                 if let Some(this) = self.get(frame.stream) {
+                    // RFC 9000, section 4.1: a limit that is not larger is late, and is ignored.
                     this.send.limit = this.send.limit.max(frame.offset);
                     self.make_ready(frame.stream, false);
                 }
@@ -390,11 +393,13 @@ impl Streams {
         let was_finished = receive.data.finished();
         let new = receive.arrived(frame);
         let is_finished = receive.data.finished();
+        // A stream whose end has arrived needs no more credit.
         let raises = receive.granted - receive.delivered() <= window / 2 && !is_finished;
         if raises {
             receive.granted = receive.delivered() + window;
         }
         self.flow.taken += new;
+        // A limit that waits to leave is read when it does, so that one frame is enough.
         if raises && !self.raised.contains(&frame.stream) {
             self.raised.push_back(frame.stream);
         }

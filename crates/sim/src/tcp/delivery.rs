@@ -143,12 +143,14 @@ impl Delivery {
 
     /// The application has no data to send although the window has space; `pipe` is in the network.
     pub fn app_limited(&mut self, pipe: u64) {
+        // Until what is in the network now has arrived, rates show the application. Zero would mean no limit.
         self.app_limited = (self.delivered + pipe).max(1);
     }
 
     /// The sample of the acknowledgement whose segments were just observed. A rate in less than `least`, the
     /// smallest round-trip time, would come from acknowledgements that were compressed.
     pub fn sample(&mut self, least: Span) -> Sample {
+        // The pause has left the network.
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -156,9 +158,13 @@ impl Delivery {
         let Some((at, packet)) = self.newest.take() else {
             return Sample { newly_delivered, ..Sample::default() };
         };
+        // Data cannot be delivered faster than they were sent, and acknowledgements that were compressed on
+        // their way arrive faster than the data did. So the longer of both times gives a rate that is never
+        // too high.
         let sending = at.since(packet.first_sent);
         let acknowledging = self.delivered_at.since(packet.delivered_at);
         let interval = sending.max(acknowledging);
+        // The next sample of the same flight starts where this one ends.
         self.first_sent = at;
         let rate_bytes = if interval >= least { self.delivered - packet.delivered } else { 0 };
         if rate_bytes > 0 {
@@ -206,6 +212,7 @@ impl Deliveries for Arriving<'_> {
         delivery.delivered += u64::from(segment.len);
         delivery.newly += u64::from(segment.len);
         delivery.delivered_at = self.now;
+        // Of segments with the same time the last one counts.
         if delivery.newest.is_none_or(|(at, _)| segment.at >= at) {
             delivery.newest = Some((segment.at, delivery.packets[segment.index]));
         }

@@ -258,6 +258,7 @@ impl Endpoint {
                 self.state = State::Accepting(tries);
                 self.outlet.last_sent = now;
                 if tries == 1 {
+                    // A repeated SYN may offer less, but the first one decides.
                     self.outlet.mode = negotiation::accepted(segment.ace, config);
                 }
                 let answer = negotiation::answer(self.outlet.mode, arriving.marked, tries);
@@ -358,6 +359,8 @@ impl Endpoint {
             reports.quick -= 1;
             at_once = true;
         }
+        // RFC 9293, section 3.8.6.3: an acknowledgement may be delayed by at most half a second. The timer
+        // starts with the first segment that waits.
         if !at_once && self.acknowledge_at == Time::NEVER {
             self.acknowledge_at = now + config.delayed_ack_timer;
         }

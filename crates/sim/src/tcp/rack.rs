@@ -139,9 +139,12 @@ impl Rack {
     /// The reordering window: RFC 8985, section 6.2, step 4. `recovering` is true in fast recovery and after
     /// a timeout.
     pub fn window(&self, board: &Scoreboard, mss: u64, srtt: Span, recovering: bool) -> Span {
+        // Without reordering, three segments above a hole mean a loss at once, as three duplicate
+        // acknowledgements would.
         if !self.reordering && (recovering || board.sacked() >= DUP_THRESH * mss) {
             return Span::ZERO;
         }
+        // More than a round-trip time would delay a repair longer than most reordering lasts.
         (self.least() / 4 * u64::from(self.multiplier)).min(srtt)
     }
 
@@ -152,6 +155,8 @@ impl Rack {
         let (mut lost, mut waits) = board.lose_originals(self.newest, patience, now);
         while let Some((end, at)) = self.retransmitted.front().copied() {
             if board.pending_retransmission(end, at).is_some() {
+                // Segments of one burst have the same time: the sequence number decides which was sent first
+                // (RFC 8985, section 6.2, step 2, RACK_sent_after).
                 if (at, end) >= self.newest {
                     break;
                 }
@@ -163,6 +168,7 @@ impl Rack {
             }
             self.retransmitted.pop_front();
         }
+        // One timer, for the last segment that still waits: RFC 8985, section 6.2, step 5.
         self.reorder_at = waits.map_or(Time::NEVER, |at| at + patience);
         lost
     }
@@ -187,10 +193,13 @@ impl Rack {
     /// Sets the timer of the probe: RFC 8985, section 7.2. `srtt` is zero before the first measurement, and
     /// `alone` is true if one segment is in flight.
     pub fn schedule_probe(&mut self, srtt: Span, alone: bool, timeout_at: Time, now: Time) {
+        // RFC 8985, section 7.2: a receiver may delay the acknowledgement of a single segment, so the probe
+        // of one waits for that, too.
         let wait = match srtt.is_zero() {
             true => Span::s(1),
             false => srtt * 2 + if alone { MAX_ACK_DELAY } else { Span::ZERO },
         };
+        // A probe after the timeout would come too late.
         self.probe_at = (now + wait).min(timeout_at);
     }
 
@@ -207,6 +216,8 @@ impl Rack {
             self.probe = None;
             return false;
         }
+        // RFC 8985, section 7.4.2: data after the probe is acknowledged without a D-SACK, so the probe has
+        // filled a hole.
         if ack > end {
             self.probe = None;
             return true;
@@ -236,6 +247,7 @@ impl Deliveries for Arriving<'_> {
         let rack = &mut *self.rack;
         let rtt = self.now.since(segment.at);
         rack.highest = rack.highest.max(segment.end);
+        // RFC 8985, section 6.2, step 3: an original that arrives below what has arrived was overtaken.
         if segment.end <= self.highest && !segment.ambiguous {
             rack.reordering = true;
         }

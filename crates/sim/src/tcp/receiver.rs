@@ -65,6 +65,7 @@ impl Receiver {
     #[inline]
     pub fn arrived(&mut self, seq: u64, len: u64, fin: bool) -> Arrival {
         let end = seq + len;
+        // The FIN takes the last sequence number of its segment: RFC 9293, section 3.4.
         if fin {
             self.fin = end - 1;
         }
@@ -104,6 +105,7 @@ impl Receiver {
             }
             apart
         });
+        // RFC 2018, section 4: the block that has just changed goes first.
         self.out_of_order.list_mut().insert(0, (start, end));
         Arrival::OutOfOrder
     }
@@ -133,6 +135,8 @@ impl Receiver {
         segment.flags |= Segment::ACK;
         segment.ack = self.next;
         if sack && !self.out_of_order.is_empty() {
+            // RFC 2018, section 3: with time stamps an option has space for three blocks. Each is repeated in
+            // at least three acknowledgements, which covers the loss of some of them (section 4).
             let blocks = self.out_of_order.list().iter().take(segment.sack.len());
             for (block, (from, to)) in segment.sack.iter_mut().zip(blocks) {
                 // A receiver window is at most 2^30 bytes, so distances fit.

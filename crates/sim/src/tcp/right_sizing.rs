@@ -47,6 +47,7 @@ impl RightSizing {
         if una < self.until {
             return;
         }
+        // What was acknowledged between two round trips was read in the first.
         let read = una - self.from;
         (self.from, self.until) = (una, next.max(una + 1));
         if read <= self.read {

@@ -268,6 +268,8 @@ impl Scoreboard {
     /// retransmitted.
     pub fn find_losses(&mut self, mss: u64) -> bool {
         let (mut bytes, mut ranges) = (0, 0);
+        // From the top: all that lies below the third range, or below more than two segments of SACKed data,
+        // is lost.
         for (start, end) in self.sacked.list().iter().rev() {
             bytes += end - start;
             ranges += 1;
@@ -317,6 +319,8 @@ impl Scoreboard {
                 sent.state = (sent.state | LOST) & !RETRANSMITTED;
             }
         }
+        // RFC 6675, section 5.1: nothing counts as in the network after a timeout; retransmissions start from
+        // the first segment.
         self.pipe = 0;
         self.lost_below = self.next;
         self.high_rxt = self.una;
@@ -450,6 +454,7 @@ impl Scoreboard {
         let len = u64::from(sent.len);
         self.pipe -= sent.weight() * u32::from(sent.len);
         sent.state = (sent.state | LOST) & !RETRANSMITTED;
+        // `next_lost` must find it again, although it is below HighRxt.
         self.high_rxt = self.high_rxt.min(end - len);
         self.lost_below = self.lost_below.max(end);
         len
@@ -471,6 +476,8 @@ impl Scoreboard {
     pub fn lose_after_timeout(&mut self, window: Span, now: Time) -> u64 {
         let (una, before) = (self.una, self.pipe);
         for (index, sent) in self.sent.iter_mut().enumerate() {
+            // RFC 8985, section 6.3: a segment that was sent a moment before the timeout may still arrive;
+            // the first has waited for the whole timeout.
             let old = index == 0 || sent.at + window <= now;
             if old && !sent.has(SACKED) {
                 self.pipe -= sent.weight() * u32::from(sent.len);
@@ -489,6 +496,7 @@ impl Scoreboard {
             sent.state &= !LOST;
             self.pipe += (sent.weight() - before) * u32::from(sent.len);
         }
+        // Later losses are looked for from the first segment again.
         (self.lost_below, self.high_rxt) = (self.una, self.una);
     }
 

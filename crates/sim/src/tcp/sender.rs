@@ -357,6 +357,7 @@ impl Sender {
 
     fn begin_fast_recovery(&mut self, flight: u64, now: Time, config: &TcpConfig) {
         self.recovery = Recovery::Fast;
+        // RFC 6675, section 5, step (4.1): RecoveryPoint = HighData.
         self.recovery_point = self.board.next();
         self.board.begin_recovery();
         self.board.lose_first();

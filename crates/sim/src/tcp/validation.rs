@@ -120,6 +120,8 @@ impl Validation {
         match self {
             Validation::Decay(decay) => {
                 (decay.used, decay.since) = (0, now);
+                // RFC 2861: the window halves for each timeout that has passed, and the threshold keeps three
+                // quarters of it, so that slow start leads back quickly.
                 let halvings = (idle.as_ps() / timeout.as_ps().max(1)).min(63);
                 let window_left = (window >> halvings).max(initial.min(window));
                 Some(Reduced { window: window_left, threshold: window / 4 * 3 })
@@ -148,6 +150,8 @@ impl Validation {
     pub fn lost(&self, flight: u64, window: u64) -> Option<u64> {
         match self {
             Validation::Preserve(preserve) if !preserve.is_validated(window) => {
+                // RFC 7661, section 4.4.1: a window that was never used says nothing about the path, so the
+                // loss reduces what was.
                 Some(preserve.pipe_ack().unwrap_or(0).max(flight))
             }
             _ => None,
@@ -172,6 +176,7 @@ impl Decay {
         if now.since(self.since) < timeout {
             return None;
         }
+        // RFC 2861: half way to what was used. The initial window is allowed in any case.
         let used = self.used.max(initial);
         (self.used, self.since) = (0, now);
         (used < window).then_some(Reduced { window: (window + used) / 2, threshold: window / 4 * 3 })
@@ -185,10 +190,12 @@ impl Preserve {
         }
         let sample = una - self.from;
         let first = self.until == 0;
+        // A sample is what one flight of data acknowledges: RFC 7661, section 4.2.
         (self.from, self.until) = (una, next.max(una + 1));
         if first {
             return;
         }
+        // The largest sample of the period counts, so that one slow round trip does not end the validation.
         let part = (rtt * 3).max(Span::s(1)) / PARTS as u64;
         if self.parts[0].1 == 0 || now.since(self.parts[0].0) >= part {
             self.parts.rotate_right(1);
@@ -210,6 +217,7 @@ impl Preserve {
     }
 
     fn is_validated(&self, window: u64) -> bool {
+        // RFC 7661, section 4.3: the window is validated if half of it was acknowledged in a round trip.
         self.pipe_ack().is_none_or(|pipe_ack| pipe_ack >= window / 2)
     }
 
@@ -225,6 +233,7 @@ impl Preserve {
             return None;
         }
         self.since = now;
+        // RFC 7661, section 4.4.3: at the end of the period half of the window is left.
         Some(Reduced { window: (window / 2).max(initial), threshold: window / 4 * 3 })
     }
 }

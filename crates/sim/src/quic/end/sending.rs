@@ -39,6 +39,7 @@ impl End {
             if !has_frames && self.probes == 0 {
                 break;
             }
+            // RFC 9000, section 8.1: three times what arrived, until the address is proved.
             if self.handshake.allowed() < MIN_ALLOWED {
                 break;
             }
@@ -82,6 +83,7 @@ impl End {
         self.probe_at = if self.path.loss_at != Time::NEVER || !(waits || unblocks) || !may_send {
             Time::NEVER
         } else {
+            // RFC 9002, section 6.2.1: a packet that leaves restarts the timer.
             let since = if waits { self.path.last_sent } else { now };
             let timeout = self.path.probe_timeout(self.delay(config), config);
             since + timeout * (1 << self.path.backoffs.min(MAX_BACKOFFS))
@@ -155,6 +157,7 @@ impl End {
                 again = data > 0;
             }
             if config.ack_every.0 > 2 && self.handshake.is_complete {
+                // A receiver that acknowledges rarely would otherwise delay the answer to the probe.
                 control |= control::IMMEDIATE;
             }
             bytes += control::bytes(control & !sent);
@@ -162,6 +165,7 @@ impl End {
             self.probed += 1;
         }
         if kind == Kind::Initial {
+            // RFC 9000, section 14.1: padding shows that the path carries full datagrams.
             bytes = bytes.max(MIN_INITIAL.min(room));
         }
         segment.len = data as u16;
@@ -228,6 +232,7 @@ impl End {
     /// Adds the frames of an old packet in flight to a probe. Returns the control frames to repeat, or a
     /// request for an acknowledgement if there is nothing to repeat.
     fn repeat(&mut self, bytes: &mut u32, data: &mut u32) -> u8 {
+        // The first probe repeats the oldest packet, and the second one the next.
         let place = usize::from(PROBES - self.probes);
         let first = self.path.sent.in_flight().next().copied();
         let Some(old) = self.path.sent.in_flight().nth(place).copied().or(first) else {

@@ -105,15 +105,19 @@ impl Controller for Dctcp {
 
     /// RFC 8257, section 3.3: the steps for an acknowledgement.
     fn marks(&mut self, marks: &Marks) {
+        // RFC 8257, section 3.3, steps 2 and 3.
         self.delivered += marks.acked;
         self.marked += marks.marked.min(marks.acked);
+        // Step 4: the window of observation is not over.
         if marks.una <= self.observed_until {
             return;
         }
+        // Steps 5 and 6: alpha moves towards the marked share of this window.
         if self.delivered > 0 {
             let share = self.marked as f64 / self.delivered as f64;
             self.alpha = self.alpha * (1.0 - self.config.gain) + self.config.gain * share;
         }
+        // Steps 7 and 8: the next window of observation.
         self.observed_until = marks.next;
         (self.delivered, self.marked) = (0, 0);
     }

@@ -122,6 +122,7 @@ impl Ledbat {
         self.recent_at = (self.recent_at + 1) % CURRENT;
         let minute = now.as_ps() / Span::s(60).as_ps();
         while self.minute < minute {
+            // A route may change, so the base of a minute ten minutes ago is forgotten.
             self.minute += 1;
             self.base[(self.minute % HISTORY as u64) as usize] = Span::from_ps(u64::MAX);
         }
@@ -140,6 +141,8 @@ impl Ledbat {
 
     /// Segments by which the window grows in a round trip.
     fn gain(&self) -> f64 {
+        // The draft: slower than Reno by up to 16, the more so the longer the target is compared with the
+        // path.
         1.0 / (2.0 * self.target / self.base()).ceil().clamp(1.0, MAX_DIVISOR)
     }
 
@@ -150,6 +153,8 @@ impl Ledbat {
                 self.threshold = self.window;
                 self.window = MIN_SEGMENTS * self.mss;
                 self.began = now;
+                // Two round trips with two segments empty the queue, so that all senders of this kind see the
+                // path without a queue.
                 self.slowdown = Slowdown::Down(now + rtt * 2);
                 true
             }
@@ -166,6 +171,8 @@ impl Ledbat {
     fn plan_slowdown(&mut self, rtt: Span, now: Time) {
         self.slowdown = match self.slowdown {
             Slowdown::SlowStart => Slowdown::At(now + rtt * 2),
+            // The draft: nine times as long as the slowdown took, so that slowdowns cost at most a tenth of
+            // the time.
             Slowdown::Up => Slowdown::At(now + now.since(self.began) * SLOWDOWN_RATIO),
             other => other,
         };
@@ -184,6 +191,8 @@ impl Controller for Ledbat {
         let bytes = ack.bytes as f64;
         if self.window < self.threshold {
             let first = self.threshold.is_infinite();
+            // The draft: only the first slow start ends early, at three quarters of the target. After a
+            // slowdown the window returns to where it was.
             if !first || delay <= 0.75 * self.target {
                 self.window += bytes * gain;
             } else {

@@ -145,6 +145,8 @@ impl Controller for Prague {
         self.marked += marks.marked;
         self.growth = Some(marks.acked.saturating_sub(marks.marked));
         if marks.now.since(self.round_at) >= self.round() && self.acked > 0 {
+            // The reports of marks may come later than the acknowledgement of their bytes, so the share may
+            // exceed 1.
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha += GAIN * (share - self.alpha);
             (self.acked, self.marked, self.round_at) = (0, 0, marks.now);
@@ -162,6 +164,7 @@ impl Controller for Prague {
 
     fn acked(&mut self, ack: &Ack) {
         self.rtt = ack.rtt;
+        // Bytes with a mark do not let the window grow, and the others do so even in a round trip with marks.
         let bytes = self.growth.take().unwrap_or(ack.bytes).min(ack.bytes) as f64;
         if !ack.cwnd_limited {
             return;
@@ -176,6 +179,7 @@ impl Controller for Prague {
     }
 
     fn lost(&mut self, loss: &Loss) {
+        // RFC 9331, section 4.3: a scalable control answers a loss as a Reno-friendly one does.
         self.shrink_to(self.window.min(loss.flight as f64) / 2.0);
     }
 
@@ -213,6 +217,7 @@ impl Controller for Prague {
     }
     fn pacing_rate(&self) -> Option<Rate> {
         let rtt = self.rtt.as_s();
+        // At one window per round trip the pacer would stop the window from doubling.
         let gain = if self.in_slow_start() { 2.0 } else { 1.0 };
         (rtt > 0.0).then(|| Rate::bit((8.0 * gain * self.window / rtt).max(1.0) as u64))
     }

@@ -107,12 +107,14 @@ impl Vegas {
     }
 
     fn end_round(&mut self, ack: &Ack, begin: u64) {
+        // A round trip in which the window grew, or data was lost, has no rate that could be compared.
         if let (Some(rtt), Some(least)) = (ack.sample, self.least)
             && !self.lossy
             && !self.growing
         {
             self.compare((ack.next - begin) as f64 / self.mss, rtt.as_s(), least.as_s());
         }
+        // Slow start grows every other round trip, and compares in the others.
         self.growing = self.in_slow_start() && !self.growing;
         self.after_timeout &= self.in_slow_start();
         self.distinguished = Some(ack.next);
@@ -122,6 +124,7 @@ impl Vegas {
     /// Compares the rates. `sent` segments left in the round trip of `rtt` seconds.
     fn compare(&mut self, sent: f64, rtt: f64, least: f64) {
         let (expected, actual) = (self.window / least, sent / rtt);
+        // The difference of the rates, times the path without a queue, is the data in the queue.
         let queued = (expected - actual) * least;
         let Config { alpha, beta, gamma } = self.config;
         if self.in_slow_start() {

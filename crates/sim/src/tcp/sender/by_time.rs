@@ -41,6 +41,8 @@ impl Sender {
         if dsack {
             rack.dsack(una, next);
             extra.needless += 1;
+            // RFC 2883, section 4: the first block is the segment that arrived twice. What was acknowledged
+            // before the reduction was not retransmitted in it.
             let repeated = segment.blocks().next().map_or(0, |(_, end)| end);
             if let Some(undo) = &mut extra.undo
                 && repeated > undo.una
@@ -48,9 +50,12 @@ impl Sender {
                 undo.retransmitted = undo.retransmitted.saturating_sub(1);
             }
         }
+        // RFC 8985, section 7.4.2: a duplicate without new SACK blocks is the answer to the second copy of
+        // the probe.
         let pure = !advances && taken.selective == 0 && segment.seq_len() == 0;
         let repaired = rack.probe_acknowledged(segment.ack, dsack, pure);
         if advances {
+            // RFC 8985, section 7.2: each advance of the acknowledgement schedules the probe again.
             extra.rearm = true;
         }
         self.end_recovery(segment.ack);
@@ -65,6 +70,7 @@ impl Sender {
                 self.shrink(flight, now, config);
             }
         }
+        // RFC 9937 calls an acknowledgement safe if it advances without a further loss.
         self.reduce(advances && lost == 0, config);
         let reducing = self.extra.as_ref().is_some_and(|own| own.prr.is_some());
         advances && self.recovery != Recovery::Fast && !reducing
@@ -172,6 +178,7 @@ impl Sender {
             self.reduced = true;
         }
         self.reduced_until = self.board.next();
+        // A reduction that is under way goes on: its target is from before this loss.
         if config.prr && extra.prr.is_none() {
             extra.begin_reduction(&self.board, window, &*self.controller);
         }
@@ -225,6 +232,8 @@ impl Sender {
         let (outstanding, pipe) = (self.board.outstanding(), self.board.pipe());
         let starved = self.end <= self.board.next() && pipe < self.window();
         let Some(extra) = self.extra.as_deref_mut() else { return };
+        // draft-cheng-iccrg-delivery-rate-estimation: the application limits a sender that has no data to
+        // send, a window with space, and no lost segment to repeat.
         if starved
             && self.board.has_no_lost()
             && let Some(delivery) = &mut extra.delivery
@@ -233,6 +242,8 @@ impl Sender {
         }
         let rearm = std::mem::take(&mut extra.rearm);
         let Some(rack) = &mut extra.rack else { return };
+        // RFC 8985, section 7.2: a probe is for a quiet connection. In recovery, and above SACKed segments,
+        // losses are found otherwise; and only one probe is in the network (section 7.3).
         if outstanding == 0 || !quiet || rack.probe.is_some() {
             rack.probe_at = Time::NEVER;
         } else if rearm && config.tail_probe {
@@ -309,6 +320,8 @@ impl Sender {
         extra.prr = None;
         let lost = match &mut extra.rack {
             Some(rack) => {
+                // A smoothed round-trip time of zero makes the reordering window zero, as in Linux. RFC 8985,
+                // section 6.3 adds the window here, too.
                 let patience = rack.window(&self.board, config.mss.0, Span::ZERO, true);
                 rack.timed_out(&mut self.board, patience, now)
             }

@@ -158,6 +158,7 @@ impl Extra {
         if !self.needs.own_recovery {
             // RFC 9937, section 5: what was SACKed before is not delivered during the recovery.
             let flight = board.outstanding() - board.sacked() + self.newly_delivered;
+            // The window starts from what is in the network, so that the reduction lets nothing out at once.
             let first = window.min(board.pipe().max(controller.window()));
             self.prr = Some(Prr::begin(flight, controller.window(), first));
         }
@@ -202,6 +203,7 @@ impl Extra {
             prr.sent(len);
         }
         if let Some(delivery) = &mut self.delivery {
+            // A rate must not count the time in which nothing was in the network.
             let idle = board.outstanding() == 0;
             if idle && delivery.is_app_limited() {
                 controller.resumed(now);
@@ -285,6 +287,8 @@ impl Deliveries for &mut Sums {
     #[inline]
     fn received(&mut self, segment: Received) {
         self.all += u64::from(segment.len);
+        // F-RTO looks for segments that were sent once, and before the timeout: RFC 5682, section 3.1, step
+        // 3b.
         let original = !segment.ambiguous && segment.end <= self.recovery_point;
         self.originals += if original { u64::from(segment.len) } else { 0 };
     }
