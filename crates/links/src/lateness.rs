@@ -169,6 +169,8 @@ impl Waker {
     /// The time at which the thread handles what is due at `due`.
     #[inline]
     pub fn handles(&mut self, due: Time) -> Time {
+        // What becomes due before the thread wakes up is handled with the rest, and draws no lateness of its
+        // own.
         if due > self.awake_at {
             self.awake_at = due + self.lateness.draw(&mut self.rng);
         }

@@ -195,6 +195,8 @@ impl<const W: usize> Arbiter<W> for Serena<W> {
 
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         let both = self.both(demand);
+        // The union of two matchings consists of paths and cycles. Each is decided alone, since no two have a
+        // port in common.
         let mut left = both.by_last | both.by_arrival;
         while let Some(first) = left.lowest() {
             self.collect(first, &both, &mut left);
