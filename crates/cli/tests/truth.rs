@@ -9,7 +9,7 @@ use giveway_capture::Reader;
 use giveway_qdisc::{FlowKind, FlowReport, Meta, PortId, Probe, Time};
 use giveway_scenario::Scenario;
 use giveway_sim::Segment;
-use giveway_workload::{Connection, Direction, Extraction, Local, Seen, Side, Workload};
+use giveway_workload::{CaptureStatistics, Connection, Direction, Extraction, Local, Side, Workload};
 
 /// A home with web users, whose connections carry many objects or one object each, file transfers, and a
 /// call. All traffic ends 5 s before the run.
@@ -121,7 +121,7 @@ fn observed(text: &str, folder: &Path) -> Truth {
 }
 
 /// Runs the scenario with the program, and extracts the workload from its export.
-fn extracted(text: &str, folder: &Path) -> (Workload, Seen, Local) {
+fn extracted(text: &str, folder: &Path) -> (Workload, CaptureStatistics, Local) {
     std::fs::write(folder.join("run.toml"), text).unwrap();
     let mut giveway = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     let run = giveway.args(["run", "run.toml", "--quiet", "--export", "run.pcapng"]).current_dir(folder);

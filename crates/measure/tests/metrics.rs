@@ -40,7 +40,7 @@ fn the_link_is_busy_for_the_time_within_the_interval() {
 /// flow takes another route, over the other measured port. A group does not count, because its transfers do.
 #[test]
 fn goodput_is_that_of_flows_over_the_measured_ports() {
-    let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+    let crossed = giveway_measure::PortsOnRoute::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
         pairs.iter().map(|pair| vec![if *pair == (0, 1) { BOTTLENECK } else { PortId(2) }]).collect()
     }));
     let measured = vec![BOTTLENECK, PortId(2)];
@@ -251,7 +251,7 @@ fn names_are_split_into_port_source_and_metric() {
 /// Counters of a discipline in the kernel are tested in another crate.
 #[test]
 fn every_metric_is_defined_and_tested() {
-    let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+    let crossed = giveway_measure::PortsOnRoute::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
         vec![vec![BOTTLENECK, PortId(2)]; pairs.len()]
     }));
     let measured = vec![BOTTLENECK, PortId(2)];

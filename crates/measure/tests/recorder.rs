@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
-use giveway_measure::{DelayRow, Delayed, EpisodeRow, Layout, ProgressRow, Record, Recorder};
+use giveway_measure::{DelayRow, DelaySummary, EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
     Backlog, Causes, ClassState, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable,
     Meta, Next, NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span,
@@ -720,7 +720,7 @@ fn delays_over_time_by_hand() {
     assert_eq!(record.delays.len(), 100 * 2, "a row for each stretch of each name");
     assert!(record.delays.iter().all(|row| row.port == "port-1" && row.span == Span::ms(10)));
     let delayed = |packets, mean_ms: f64, max_ms: f64| {
-        Some(Delayed { packets, mean_s: mean_ms / 1e3, max_s: max_ms / 1e3 })
+        Some(DelaySummary { packets, mean_s: mean_ms / 1e3, max_s: max_ms / 1e3 })
     };
     let row = |source: &str, ms| {
         let mine = |row: &&DelayRow| row.source == source && row.time == Time::ms(ms);
@@ -733,7 +733,7 @@ fn delays_over_time_by_hand() {
     assert_eq!(row("calls", 1_030), (None, delayed(1, 13.0, 13.0)));
     // The last packet of the web arrives after the interval.
     assert_eq!(row("web", 1_990), (delayed(2, 2.0, 4.0), None));
-    let packets = |delayed: Option<Delayed>| delayed.map_or(0, |delayed| delayed.packets);
+    let packets = |delayed: Option<DelaySummary>| delayed.map_or(0, |delayed| delayed.packets);
     assert_eq!(record.delays.iter().map(|row| packets(row.sojourn)).sum::<u64>(), 5);
     assert_eq!(record.delays.iter().map(|row| packets(row.one_way)).sum::<u64>(), 3);
     let without = with_delays(layout()).finish();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::transfer;
-use giveway_measure::{Delayed, Layout, Record, Recorder, Summary, Trial};
+use giveway_measure::{DelaySummary, Layout, Record, Recorder, Summary, Trial};
 use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
@@ -180,7 +180,7 @@ fn delays_over_time_are_drawn_over_the_rate() {
     for (qdisc, factor) in [("fifo limit 5p", 1.0), ("efd", 0.001)] {
         let mut record = record(Span::ms(8));
         for row in &mut record.delays {
-            row.one_way = (row.source == "web").then_some(Delayed {
+            row.one_way = (row.source == "web").then_some(DelaySummary {
                 packets: 2,
                 mean_s: row.time.as_s() * factor,
                 max_s: 5.0,

@@ -5,7 +5,7 @@ use giveway_qdisc::{
     Backlog, DropReason, FlowReport, Interest, Meta, PortId, Probe, Rate, Share, Span, Time,
 };
 use giveway_scenario::{ChangeError, Network, Scenario, Stepped, discipline};
-use giveway_sim::{Refused, Segment};
+use giveway_sim::{LinkChangeError, Segment};
 
 const UPLINK: &str = r#"
 duration = "6 s"
@@ -151,8 +151,8 @@ fn half_the_rate_halves_the_goodput_from_then_on() {
     assert!(after.abs_diff(500_000) <= 1500, "{after}");
     assert!(log.bytes(Time::ms(3000), Time::ms(3100)) < 54_000, "the new rate holds at once");
     trial.change_rate(port, Rate::mbit(8), &mut log).unwrap();
-    assert_eq!(trial.change_rate(port, Rate::bit(0), &mut log), Err(Refused::NoRate));
-    assert_eq!(trial.change_rate(PortId(999), Rate::mbit(1), &mut log), Err(Refused::NoLink));
+    assert_eq!(trial.change_rate(port, Rate::bit(0), &mut log), Err(LinkChangeError::NoRate));
+    assert_eq!(trial.change_rate(PortId(999), Rate::mbit(1), &mut log), Err(LinkChangeError::NoLink));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_wire_loses_and_delays_from_its_change_on() {
     trial.change_delay(port, Span::ms(80)).unwrap();
     trial.step_to(Time::s(6), &mut log);
     assert_eq!(lost(&log), during);
-    assert_eq!(trial.change_delay(PortId(999), Span::ms(1)), Err(Refused::NoLink));
+    assert_eq!(trial.change_delay(PortId(999), Span::ms(1)), Err(LinkChangeError::NoLink));
 }
 
 /// The rate follows a profile, so that it cannot be set; the discipline can.
@@ -258,7 +258,7 @@ fn what_varies_by_itself_cannot_be_set() {
     let (mut trial, port) = stepped(&scenario);
     let mut log = Log::of(port);
     trial.step_to(Time::s(3), &mut log);
-    assert_eq!(trial.change_rate(port, Rate::mbit(4), &mut log), Err(Refused::RateVaries));
+    assert_eq!(trial.change_rate(port, Rate::mbit(4), &mut log), Err(LinkChangeError::RateVaries));
     trial.replace(port, &"fq_codel".parse().unwrap(), &mut log).unwrap();
     trial.step_to(Time::s(6), &mut log);
     let after = log.bytes(Time::s(4), Time::s(6));

@@ -35,7 +35,7 @@ use crate::network::LinkPlan;
 use crate::packets::{Number, Packets};
 use crate::partition::Partition;
 use crate::plain::Plain;
-use crate::refused::Refused;
+use crate::refused::LinkChangeError;
 use crate::segment::Segment;
 use crate::varying::{Departure, Sending, Varying};
 use giveway_links::MediumSpec;
@@ -257,23 +257,23 @@ impl Link {
     }
 
     /// Changes the rate from the next transmission on.
-    pub fn change_rate(&mut self, rate: Rate, now: Time) -> Result<(), Refused> {
+    pub fn change_rate(&mut self, rate: Rate, now: Time) -> Result<(), LinkChangeError> {
         if self.varying.as_ref().is_some_and(|varying| varying.has_profile()) {
-            return Err(Refused::RateVaries);
+            return Err(LinkChangeError::RateVaries);
         }
         self.port.change_rate(rate, now);
         Ok(())
     }
 
     /// Changes the delay of the wire, whose streams are `wire`, for later transmissions.
-    pub fn change_delay(&mut self, delay: Span, wire: &Streams) -> Result<(), Refused> {
+    pub fn change_delay(&mut self, delay: Span, wire: &Streams) -> Result<(), LinkChangeError> {
         self.line(wire).change_delay(delay)?;
         self.delay = delay;
         Ok(())
     }
 
     /// Changes the probability of a loss on the wire, whose streams are `wire`, for later transmissions.
-    pub fn change_loss(&mut self, loss: Share, wire: &Streams) -> Result<(), Refused> {
+    pub fn change_loss(&mut self, loss: Share, wire: &Streams) -> Result<(), LinkChangeError> {
         self.line(wire).change_loss(loss)
     }
 

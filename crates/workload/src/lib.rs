@@ -73,4 +73,4 @@ pub use error::WorkloadError;
 pub use extract::Extraction;
 pub use local::{Local, Prefix};
 pub use model::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
-pub use seen::Seen;
+pub use seen::CaptureStatistics;

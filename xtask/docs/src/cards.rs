@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::recorded::{self, Column};
 use giveway_evaluate::Question;
-use table::Row;
+use table::QuestionVerdicts;
 
 const TEXT: &str = "\
 # Cards of the disciplines of Linux
@@ -47,7 +47,7 @@ uses the link less in 5 metrics.
 ";
 
 pub fn page(root: &Path) -> Result<String, String> {
-    let rows: Vec<Row> = recorded::read(root)?;
+    let rows: Vec<QuestionVerdicts> = recorded::read(root)?;
     let mut page = TEXT.to_owned();
     page.push_str(FINDINGS);
     // A baseline has no card against itself, so the order is that of its first use.
@@ -58,7 +58,7 @@ pub fn page(root: &Path) -> Result<String, String> {
         }
     }
     for baseline in baselines {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.baseline == baseline).collect();
+        let rows: Vec<&QuestionVerdicts> = rows.iter().filter(|row| row.baseline == baseline).collect();
         page.push_str(&format!("\n## Against `{baseline}`\n\n{}", against(&rows)));
     }
     Ok(page)
@@ -70,7 +70,7 @@ fn key(question: Question) -> String {
 }
 
 /// The table of a baseline: a row for each discipline, a column for each question.
-fn against(rows: &[&Row]) -> String {
+fn against(rows: &[&QuestionVerdicts]) -> String {
     let verdict = |discipline: &str, question: &str| {
         let row = rows.iter().find(|row| row.discipline == discipline && row.question == question);
         row.map_or_else(String::new, |row| entry(row))
@@ -87,7 +87,7 @@ fn against(rows: &[&Row]) -> String {
 }
 
 /// A verdict with its numbers.
-fn entry(row: &Row) -> String {
+fn entry(row: &QuestionVerdicts) -> String {
     let numbers = [(row.better, "+"), (row.worse, "-"), (row.same, "="), (row.undecided, "?")];
     let some = numbers.into_iter().filter(|(count, _)| *count > 0);
     let numbers: Vec<String> = some.map(|(count, sign)| format!("{sign}{count}")).collect();
@@ -101,16 +101,19 @@ mod tests {
 
     #[test]
     fn a_row_for_each_discipline_and_a_column_for_each_question() {
-        let row = |discipline: &str, question: &str, better| Row {
+        let row = |discipline: &str, question: &str, better| QuestionVerdicts {
             discipline: discipline.to_owned(),
             question: question.to_owned(),
             verdict: "better".to_owned(),
             better,
             same: 2,
-            ..Row::default()
+            ..QuestionVerdicts::default()
         };
-        let rows =
-            [row("pie", "delay", 3), Row { opposite: 1, ..row("pie", "cost", 4) }, row("sfq", "delay", 5)];
+        let rows = [
+            row("pie", "delay", 3),
+            QuestionVerdicts { opposite: 1, ..row("pie", "cost", 4) },
+            row("sfq", "delay", 5),
+        ];
         let out = against(&rows.iter().collect::<Vec<_>>());
         assert!(out.contains("| discipline | keeps delays low | completes transfers soon |"), "{out}");
         assert!(out.contains("\n| `pie` | better +3 =2 |  |  |  |  | better! +4 =2 |\n"), "{out}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use giveway_disciplines::Family;
-use giveway_sim::{Placed, QuicConfig, TcpConfig};
+use giveway_sim::{NodeOrigin, QuicConfig, TcpConfig};
 use giveway_switch::options::Options;
 use serde_json::Value;
 
@@ -154,7 +154,7 @@ fn topologies() -> Vec<Entry> {
 
 /// The keys that every source of traffic has in addition to its parameters.
 fn common_keys() -> String {
-    let of = |placed: Placed| {
+    let of = |placed: NodeOrigin| {
         let placed = giveway_sim::SOURCES.iter().filter(move |source| source.placed == placed);
         let names = placed.map(|source| format!("[`{}`]({TRAFFIC}/{0}.md)", source.entry.name));
         names.collect::<Vec<_>>().join(", ")
@@ -164,9 +164,9 @@ fn common_keys() -> String {
          Leave out `from` and `to` if a file has the nodes: always with {}, and with {} if its file has nodes. \
          With {} write `hosts` instead.\n",
         table(&giveway_scenario::traffic_keys().to_value()),
-        of(Placed::File),
-        of(Placed::Either),
-        of(Placed::Among)
+        of(NodeOrigin::File),
+        of(NodeOrigin::Either),
+        of(NodeOrigin::Among)
     )
 }
 

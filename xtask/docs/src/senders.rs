@@ -6,7 +6,7 @@ mod table;
 use std::path::Path;
 
 use crate::recorded::{self, Column};
-use table::Row;
+use table::ConnectionResult;
 
 const TEXT: &str = "\
 # Senders, simulated and in Linux
@@ -48,8 +48,8 @@ than in Linux.
 ";
 
 pub fn page(root: &Path) -> Result<String, String> {
-    let rows: Vec<Row> = recorded::read(root)?;
-    let cells: Vec<&[Row]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
+    let rows: Vec<ConnectionResult> = recorded::read(root)?;
+    let cells: Vec<&[ConnectionResult]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
     let mut page = TEXT.to_owned();
     page.push_str("\n## One sender\n\n");
     page.push_str(&alone(&cells));
@@ -66,13 +66,13 @@ fn percent(value: f64, of: f64) -> String {
 }
 
 /// The table of cells with one connection.
-fn alone(cells: &[&[Row]]) -> String {
-    let variant = |row: &Row| match &row.cell {
+fn alone(cells: &[&[ConnectionResult]]) -> String {
+    let variant = |row: &ConnectionResult| match &row.cell {
         cell if cell.ends_with("unbundled") => ", single segments",
         cell if cell.ends_with("again") => ", once more",
         _ => "",
     };
-    let columns: [Column<'_, &Row>; 13] = [
+    let columns: [Column<'_, &ConnectionResult>; 13] = [
         ("sender", "---", &|row| format!("{}{}", row.control, variant(row))),
         ("rate", "---:", &|row| row.rate_mbit_s.to_string()),
         ("RTT", "---:", &|row| row.rtt_ms.to_string()),
@@ -91,10 +91,10 @@ fn alone(cells: &[&[Row]]) -> String {
 }
 
 /// The table of cells with two connections.
-fn together(cells: &[&[Row]]) -> String {
-    let linux = |both: &[Row]| both[0].linux_goodput + both[1].linux_goodput;
-    let here = |both: &[Row]| both[0].goodput + both[1].goodput;
-    let columns: [Column<'_, &[Row]>; 10] = [
+fn together(cells: &[&[ConnectionResult]]) -> String {
+    let linux = |both: &[ConnectionResult]| both[0].linux_goodput + both[1].linux_goodput;
+    let here = |both: &[ConnectionResult]| both[0].goodput + both[1].goodput;
+    let columns: [Column<'_, &[ConnectionResult]>; 10] = [
         ("senders", "---", &|both| format!("{} / {}", both[0].control, both[1].control)),
         ("rate", "---:", &|both| both[0].rate_mbit_s.to_string()),
         ("RTT", "---:", &|both| both[0].rtt_ms.to_string()),
@@ -115,17 +115,17 @@ mod tests {
 
     #[test]
     fn one_sender_shows_the_difference_and_two_the_share() {
-        let row = |cell: &str, control: &str, goodput| Row {
+        let row = |cell: &str, control: &str, goodput| ConnectionResult {
             cell: cell.to_owned(),
             control: control.to_owned(),
             linux_goodput: goodput,
             goodput,
             linux_queueing: 4.0,
             queueing: 5.0,
-            ..Row::default()
+            ..ConnectionResult::default()
         };
         let (one, two) = ([row("a", "reno", 9.0)], [row("b", "reno", 3.0), row("b", "bbr", 6.0)]);
-        let cells: [&[Row]; 2] = [&one, &two];
+        let cells: [&[ConnectionResult]; 2] = [&one, &two];
         assert!(alone(&cells).contains("| reno | 0 | 0 |  | 9.00 | 9.00 | 4.00 | 5.00 | +25 % |"));
         assert!(together(&cells).contains("| reno / bbr | 0 | 0 |  | 33 % | 33 % | 9.00 | 9.00 |"));
     }

@@ -6,7 +6,7 @@ mod table;
 use std::path::Path;
 
 use crate::recorded::{self, Column};
-use table::Row;
+use table::DisciplineMeans;
 
 /// The scenarios: their names, and headings.
 const SCENARIOS: [(&str, &str); 6] = [
@@ -51,10 +51,10 @@ few flows that fill the link for flows that do not respond; this was not tested.
 ";
 
 pub fn page(root: &Path) -> Result<String, String> {
-    let rows: Vec<Row> = recorded::read(root)?;
+    let rows: Vec<DisciplineMeans> = recorded::read(root)?;
     let mut page = TEXT.to_owned();
     for (name, heading) in SCENARIOS {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.scenario == name).collect();
+        let rows: Vec<&DisciplineMeans> = rows.iter().filter(|row| row.scenario == name).collect();
         page.push_str(&format!("\n## {heading}\n\n`scenarios/links/{name}.toml`\n\n{}", of_scenario(&rows)));
     }
     page.push_str(FINDINGS);
@@ -62,14 +62,17 @@ pub fn page(root: &Path) -> Result<String, String> {
 }
 
 /// The table of a scenario.
-fn of_scenario(rows: &[&Row]) -> String {
-    let bold = |row: &Row, text: String, value: fn(&Row) -> f64, best: fn(f64, f64) -> f64| {
+fn of_scenario(rows: &[&DisciplineMeans]) -> String {
+    let bold = |row: &DisciplineMeans,
+                text: String,
+                value: fn(&DisciplineMeans) -> f64,
+                best: fn(f64, f64) -> f64| {
         let best = rows.iter().map(|row| value(row)).reduce(best);
         if best == Some(value(row)) { format!("**{text}**") } else { text }
     };
-    let highest = |row: &Row, text, value| bold(row, text, value, f64::max);
-    let lowest = |row: &Row, text, value| bold(row, text, value, f64::min);
-    let columns: [Column<'_, &Row>; 6] = [
+    let highest = |row: &DisciplineMeans, text, value| bold(row, text, value, f64::max);
+    let lowest = |row: &DisciplineMeans, text, value| bold(row, text, value, f64::min);
+    let columns: [Column<'_, &DisciplineMeans>; 6] = [
         ("discipline", "---", &|row| format!("`{}`", row.discipline)),
         ("used", "---:", &|row| highest(row, format!("{:.1} %", row.used_percent), |row| row.used_percent)),
         ("goodput, Mbit/s", "---:", &|row| {
@@ -92,11 +95,11 @@ mod tests {
 
     #[test]
     fn the_best_values_are_bold() {
-        let row = |discipline: &str, used_percent, delay_p99_ms| Row {
+        let row = |discipline: &str, used_percent, delay_p99_ms| DisciplineMeans {
             discipline: discipline.to_owned(),
             used_percent,
             delay_p99_ms,
-            ..Row::default()
+            ..DisciplineMeans::default()
         };
         let (long, short) = (row("long", 99.0, 50.0), row("short", 90.0, 5.0));
         let out = of_scenario(&[&long, &short]);

@@ -17,5 +17,5 @@ pub(crate) use bands::{BandFilter, Bands, Children};
 pub(crate) use filter::{Classifier, Filter};
 pub(crate) use leaves::{Leaf, Leaves};
 pub(crate) use nested::Nested;
-pub(crate) use plan::{Plan, Written};
+pub(crate) use plan::{ClassConfig, Plan};
 pub use service::ClassService;

@@ -80,7 +80,7 @@ mod ring;
 mod sets;
 mod shaper;
 mod tin;
-mod words;
+mod choices;
 
 use giveway_qdisc::blocks::Fattest;
 use giveway_qdisc::blocks::cobalt::{Law, Probability};
@@ -98,7 +98,7 @@ use shaper::{Arrivals, OnWire, Shaper};
 use tin::{Flow, Tin, Tuning};
 
 pub use classes::{Class, classes, tins};
-pub use words::{Framing, Isolation, LinkLayer, Tins};
+pub use choices::{Framing, Isolation, LinkLayer, Tins};
 
 /// Parameters of `cake`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use super::acks::Acks;
 use super::config::QuicConfig;
 use super::control;
 use super::handshake::{CLIENT_HELLO, Handshake};
-use super::packet::{AckFrame, Kind};
+use super::packet::{AckFrame, PacketType};
 use super::recovery::Recovery;
 use super::sent::{Frame, FrameKind, Sent};
 use super::streams::{Streams, Windows};
@@ -215,9 +215,9 @@ impl End {
             return self.send(now, config, out);
         }
         self.received_at = now;
-        let kind = Kind::of(segment);
+        let kind = PacketType::of(segment);
         // RFC 9000, section 8.1: a packet that only the receiver of the server's answer can have encrypted.
-        self.handshake.is_validated |= kind >= Kind::Handshake;
+        self.handshake.is_validated |= kind >= PacketType::Handshake;
         if let Some(ack) = AckFrame::read(segment) {
             let delay = self.delay(config);
             if self.path.acknowledged(&ack, delay, now, config) {
@@ -239,7 +239,7 @@ impl End {
             }
             let at_once =
                 // RFC 9000, section 13.2.1: packets of the handshake are acknowledged at once.
-                matches!(kind, Kind::Initial | Kind::Handshake) || packet.control & control::IMMEDIATE != 0;
+                matches!(kind, PacketType::Initial | PacketType::Handshake) || packet.control & control::IMMEDIATE != 0;
             let marked = meta.ecn == Ecn::Marked;
             self.acks.wait(segment.seq, (at_once, joined), marked, now, config.max_ack_delay);
         }

@@ -8,8 +8,8 @@ use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
+use crate::port_set::PortSet;
 use crate::queues::Voqs;
-use crate::row::Row;
 use crate::shared::{Shared, VoqWeights};
 use crate::statistics::Longest;
 
@@ -97,7 +97,7 @@ impl<const W: usize> Rules<W> for Spf<W> {
         let short = self.short_matching.pairs().len() as u64;
         let taken = self.connections.outputs | self.short_matching.outputs;
         shared.account(short, self.connections.count(), 0, 0, (wanted & !taken).count() as u64);
-        self.connections.note(Row::EMPTY, now, &mut shared.notes);
+        self.connections.note(PortSet::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

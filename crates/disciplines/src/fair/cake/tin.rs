@@ -7,7 +7,7 @@ use super::classes::Class;
 use super::ring::{Links, Ring};
 use super::sets::{Hosts, PLACES, Tags};
 use super::shaper::averaged;
-use super::words::Isolation;
+use super::choices::Isolation;
 
 /// The list in which a queue is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

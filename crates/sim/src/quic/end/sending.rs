@@ -5,7 +5,7 @@ use giveway_qdisc::{Ecn, Header, Meta, Packet, Time};
 use super::{End, PROBES};
 use crate::quic::config::QuicConfig;
 use crate::quic::control;
-use crate::quic::packet::{Kind, MIN_INITIAL, on_wire, stream_frame, varint};
+use crate::quic::packet::{MIN_INITIAL, PacketType, on_wire, stream_frame, varint};
 use crate::quic::sent::FrameKind;
 use crate::segment::Segment;
 
@@ -91,23 +91,23 @@ impl End {
     }
 
     /// The header of packets with data, at present.
-    fn data_kind(&self) -> Kind {
+    fn data_kind(&self) -> PacketType {
         match (self.is_client, self.handshake.is_complete) {
-            (true, false) => Kind::ZeroRtt,
-            _ => Kind::OneRtt,
+            (true, false) => PacketType::ZeroRtt,
+            _ => PacketType::OneRtt,
         }
     }
 
     /// The header of packets without data and without a message of the handshake.
-    fn idle_kind(&self) -> Kind {
+    fn idle_kind(&self) -> PacketType {
         match (self.handshake.is_complete, self.handshake.has_keys()) {
-            (true, _) => Kind::OneRtt,
-            (false, true) => Kind::Handshake,
-            (false, false) => Kind::Initial,
+            (true, _) => PacketType::OneRtt,
+            (false, true) => PacketType::Handshake,
+            (false, false) => PacketType::Initial,
         }
     }
 
-    fn segment(&mut self, kind: Kind) -> Segment {
+    fn segment(&mut self, kind: PacketType) -> Segment {
         let seq = self.number;
         self.number += 1;
         Segment { seq, ace: kind as u8, ..self.template }
@@ -120,8 +120,8 @@ impl End {
         let room = self.handshake.allowed().min(config.datagram.0) as u32;
         let is_message = self.handshake.send.can_send(u64::MAX);
         let kind = match (is_message, self.handshake.send.position()) {
-            (true, 0) => Kind::Initial,
-            (true, _) => Kind::Handshake,
+            (true, 0) => PacketType::Initial,
+            (true, _) => PacketType::Handshake,
             (false, _) if has_frames => self.data_kind(),
             (false, _) => self.idle_kind(),
         };
@@ -164,7 +164,7 @@ impl End {
             self.probes -= 1;
             self.probed += 1;
         }
-        if kind == Kind::Initial {
+        if kind == PacketType::Initial {
             // RFC 9000, section 14.1: padding shows that the path carries full datagrams.
             bytes = bytes.max(MIN_INITIAL.min(room));
         }
@@ -253,7 +253,7 @@ impl End {
         let kind = self.idle_kind();
         let mut segment = self.segment(kind);
         let mut bytes = kind.overhead() + self.acks.write(config.ecn, now, &mut segment);
-        if kind == Kind::Initial && self.is_client {
+        if kind == PacketType::Initial && self.is_client {
             bytes = bytes.max(MIN_INITIAL);
         }
         let position = (self.streams.sent(), self.streams.unsent());

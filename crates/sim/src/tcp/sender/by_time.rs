@@ -10,7 +10,7 @@
 use giveway_qdisc::{Packet, Span, Time};
 
 use super::extra::{Frto, Undo};
-use super::taken::Taken;
+use super::taken::AckEffect;
 use super::{Recovery, Sender};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
@@ -25,7 +25,7 @@ impl Sender {
         &mut self,
         segment: &Segment,
         advances: bool,
-        taken: &Taken,
+        taken: &AckEffect,
         flight: u64,
         outlet: &mut Outlet,
         now: Time,

@@ -3,7 +3,7 @@
 
 use giveway_qdisc::{Span, Time};
 
-use super::taken::{Taken, take};
+use super::taken::{AckEffect, take};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::tcp::controller::{Controller, Feedback, Needs, Phase};
@@ -173,7 +173,7 @@ impl Extra {
         sack: bool,
         recovery_point: u64,
         now: Time,
-    ) -> Taken {
+    ) -> AckEffect {
         self.prior_flight = board.pipe();
         let mut sums = Sums { recovery_point, all: 0, originals: 0 };
         let delivery = self.delivery.as_mut().map(|delivery| delivery.at(now));
