@@ -67,6 +67,7 @@ mod quic;
 mod seen;
 mod stretches;
 mod tcp;
+mod timed;
 
 pub use datagrams::{Cursor, Datagrams};
 pub use error::WorkloadError;
