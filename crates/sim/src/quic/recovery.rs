@@ -169,7 +169,7 @@ impl Recovery {
     /// The application starts to send after a pause.
     pub fn resume(&mut self, timeout: Span, now: Time) {
         if self.in_flight == 0 && self.position > 0 && now.since(self.last_sent) > timeout {
-            self.controller.idled(now);
+            self.controller.on_idle(now);
         }
     }
 
@@ -180,7 +180,7 @@ impl Recovery {
         if let Some(delivery) = &mut self.delivery {
             let idle = self.in_flight == 0;
             if idle && delivery.is_app_limited() {
-                self.controller.resumed(now);
+                self.controller.on_resume(now);
             }
             delivery.sent(self.in_flight + size, idle, now);
         }
@@ -221,7 +221,7 @@ impl Recovery {
         if marked {
             self.reduced_at = Some(now);
             let loss = self.loss(prior, now);
-            self.controller.marked(&loss);
+            self.controller.on_mark(&loss);
         }
         self.detect(prior, delay, now, config);
         // RFC 9002, section 7.3.2: a packet that was sent after the window shrank ends the recovery period.
@@ -235,7 +235,7 @@ impl Recovery {
         let cwnd_limited = self.cwnd_limited || prior >= self.controller.window();
         if grows {
             let Newly { bytes, sample, .. } = newly;
-            self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight: prior, cwnd_limited });
+            self.controller.on_ack(&Ack { now, bytes, rtt, sample, una, next, flight: prior, cwnd_limited });
         }
         self.feed_back(&newly, prior, cwnd_limited, now);
         let late = Sent::late(now, self.probe_timeout(delay, config));
@@ -309,7 +309,7 @@ impl Recovery {
         if self.needs.marks {
             let (una, next, rtt) = (self.una(), self.position, self.smoothed());
             let (acked, bytes) = (newly.bytes, self.newly_marked);
-            self.controller.marks(&Marks { now, acked, marked: bytes, una, next, rtt });
+            self.controller.on_mark_counts(&Marks { now, acked, marked: bytes, una, next, rtt });
         }
     }
 
@@ -370,14 +370,14 @@ impl Recovery {
             self.reduced_at = Some(now);
             self.phase = Phase::Recovery;
             let loss = self.loss(flight, now);
-            self.controller.lost(&loss);
+            self.controller.on_loss(&loss);
         }
         // RFC 9002, section 7.6.1: without back-off, so that it is the same however many probes were sent.
         let long = self.probe_timeout(delay, config) * PERSISTENT;
         if self.longest_loss(places.map(|place| self.sent.at(place))) > long {
             self.phase = Phase::Timeout;
             let loss = self.loss(flight, now);
-            self.controller.timed_out(&loss, true);
+            self.controller.on_timeout(&loss, true);
         }
     }
 
@@ -401,7 +401,7 @@ impl Recovery {
         let (una, rtt) = (self.una(), self.smoothed());
         let Some(delivery) = &mut self.delivery else { return };
         let measured = delivery.sample(self.least);
-        self.controller.feedback(&Feedback {
+        self.controller.on_feedback(&Feedback {
             now,
             una,
             next: self.position,

@@ -245,7 +245,7 @@ impl Sender {
         if ack > self.reduced_until && self.recovery != Recovery::Fast {
             let window = self.controller.window();
             let loss = Loss { now, flight: flight.min(window), next: self.board.next() };
-            self.controller.marked(&loss);
+            self.controller.on_mark(&loss);
             self.reduced_until = self.board.next();
             self.reduced = true;
             if config.prr
@@ -272,7 +272,7 @@ impl Sender {
         // A control that needs counts of marks, without them, answers as a classic one does.
         if extra.needs.marks && (mode == EcnMode::Accurate || config.echoes_precisely()) {
             let (una, next) = (self.board.una(), self.board.next());
-            self.controller.marks(&Marks { now, acked, marked, una, next, rtt });
+            self.controller.on_mark_counts(&Marks { now, acked, marked, una, next, rtt });
             if extra.needs.own_marks {
                 return false;
             }
@@ -367,7 +367,7 @@ impl Sender {
         // RFC 3168, section 6.1.2: no second reduction for a window of data that has been marked already.
         if self.board.una() >= self.reduced_until {
             let flight = self.used_by(flight);
-            self.controller.lost(&Loss { now, flight, next: self.board.next() });
+            self.controller.on_loss(&Loss { now, flight, next: self.board.next() });
             self.reduced = true;
         }
         self.reduced_until = self.board.next();
@@ -383,7 +383,7 @@ impl Sender {
         // and still have filled the window.
         let cwnd_limited = self.cwnd_limited || flight >= self.controller.window();
         let (una, next) = (self.board.una(), self.board.next());
-        self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited });
+        self.controller.on_ack(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited });
     }
 
     // -- sending ------------------------------------------------------------------------------------
@@ -615,7 +615,7 @@ impl Sender {
         let flight = self.board.outstanding().min(self.controller.window());
         // RFC 5681, section 3.1, equation (4): the threshold is set at the first timeout of a segment
         // only.
-        self.controller.timed_out(&Loss { now, flight, next: self.board.next() }, first);
+        self.controller.on_timeout(&Loss { now, flight, next: self.board.next() }, first);
         self.reduced = true;
         self.reduced_until = self.board.next();
         // RFC 6675, section 5.1: everything that is not SACKed counts as lost, up to the recovery

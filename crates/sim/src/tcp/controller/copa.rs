@@ -166,7 +166,7 @@ impl Controller for Copa {
         Needs { pacing: true, ..Needs::default() }
     }
 
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.sample {
             self.standing.add(rtt, ack.rtt / 4, ack.now);
             self.least.add(rtt, MIN_AGE / 2, ack.now);
@@ -208,18 +208,18 @@ impl Controller for Copa {
         }
     }
 
-    fn lost(&mut self, _: &Loss) {
+    fn on_loss(&mut self, _: &Loss) {
         self.lost = true;
         self.slow_start = false;
     }
 
-    fn timed_out(&mut self, _: &Loss, _: bool) {
+    fn on_timeout(&mut self, _: &Loss, _: bool) {
         self.window = MIN_SEGMENTS * self.mss;
         self.velocity = 1.0;
         self.lost = true;
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
 

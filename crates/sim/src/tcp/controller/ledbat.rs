@@ -180,7 +180,7 @@ impl Ledbat {
 }
 
 impl Controller for Ledbat {
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.sample {
             self.measure(rtt, ack.now);
         }
@@ -216,7 +216,7 @@ impl Controller for Ledbat {
         self.threshold = self.threshold.min(self.window);
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
         self.window = (self.window / 2.0).max(MIN_SEGMENTS * self.mss);
         self.threshold = self.window;
         if matches!(self.slowdown, Slowdown::SlowStart | Slowdown::Up) {
@@ -224,22 +224,22 @@ impl Controller for Ledbat {
         }
     }
 
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
         if first {
             self.threshold = (loss.flight as f64 / 2.0).max(MIN_SEGMENTS * self.mss);
         }
         self.window = self.mss;
     }
 
-    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+    fn on_undo(&mut self, window: u64, threshold: u64, _: Time) {
         self.window = self.window.max(window as f64);
         self.threshold = if threshold == u64::MAX { f64::INFINITY } else { threshold as f64 };
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
+    fn on_unused(&mut self, window: u64, threshold: u64) {
         self.window = self.window.min(window as f64);
         self.threshold = self.threshold.max(threshold as f64);
     }

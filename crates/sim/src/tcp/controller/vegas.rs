@@ -147,7 +147,7 @@ impl Vegas {
 }
 
 impl Controller for Vegas {
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.sample {
             self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         }
@@ -162,7 +162,7 @@ impl Controller for Vegas {
         }
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
         self.threshold = self.half(loss.flight);
         self.window = self.threshold;
         self.after_timeout = false;
@@ -171,7 +171,7 @@ impl Controller for Vegas {
         self.lossy = true;
     }
 
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
         if first {
             self.threshold = self.half(loss.flight);
         }
@@ -182,15 +182,15 @@ impl Controller for Vegas {
         self.lossy = true;
     }
 
-    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+    fn on_undo(&mut self, window: u64, threshold: u64, _: Time) {
         self.window = self.window.max(window as f64 / self.mss);
         self.threshold = if threshold == u64::MAX { f64::INFINITY } else { threshold as f64 / self.mss };
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
+    fn on_unused(&mut self, window: u64, threshold: u64) {
         self.window = self.window.min(window as f64 / self.mss);
         self.threshold = self.threshold.max(threshold as f64 / self.mss);
     }

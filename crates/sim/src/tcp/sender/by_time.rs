@@ -112,7 +112,7 @@ impl Sender {
         let Some(extra) = self.extra.as_deref_mut() else { return };
         if let Some(undo) = extra.undo.take() {
             self.reduced_until = undo.reduced_until;
-            self.controller.undone(undo.window, undo.threshold, now);
+            self.controller.on_undo(undo.window, undo.threshold, now);
             extra.prr = None;
         }
         self.board.find_all();
@@ -174,7 +174,7 @@ impl Sender {
         if counts {
             extra.undo =
                 config.dsack.then(|| Undo::new(&*self.controller, self.reduced_until, self.board.una()));
-            self.controller.lost(&Loss { now, flight, next: self.board.next() });
+            self.controller.on_loss(&Loss { now, flight, next: self.board.next() });
             self.reduced = true;
         }
         self.reduced_until = self.board.next();
@@ -200,7 +200,7 @@ impl Sender {
         let cwnd_limited = self.cwnd_limited || flight >= self.controller.window();
         let Some(extra) = self.extra.as_deref_mut() else { return };
         if let Some(feedback) = extra.feedback(&self.board, (sample, rtt), phase, cwnd_limited, now) {
-            self.controller.feedback(&feedback);
+            self.controller.on_feedback(&feedback);
             if self.controller.limits_itself()
                 && let Some(delivery) = &mut extra.delivery
             {
@@ -316,7 +316,7 @@ impl Sender {
             extra.frto = None;
         }
         let flight = self.board.outstanding().min(window);
-        self.controller.timed_out(&Loss { now, flight, next: self.board.next() }, first);
+        self.controller.on_timeout(&Loss { now, flight, next: self.board.next() }, first);
         extra.prr = None;
         let lost = match &mut extra.rack {
             Some(rack) => {

@@ -206,7 +206,7 @@ impl Extra {
             // A rate must not count the time in which nothing was in the network.
             let idle = board.outstanding() == 0;
             if idle && delivery.is_app_limited() {
-                controller.resumed(now);
+                controller.on_resume(now);
             }
             delivery.sent(board.pipe() + len, idle, now);
         }

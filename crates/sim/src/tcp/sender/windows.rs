@@ -40,7 +40,7 @@ impl Sender {
         let window = self.controller.window();
         let validation = self.extra.as_ref().and_then(|extra| extra.validation.as_ref());
         if let Some(used) = validation.and_then(|validation| validation.lost(flight, window)) {
-            self.controller.unused(used, 0);
+            self.controller.on_unused(used, 0);
             return used.min(window);
         }
         flight.min(window)
@@ -52,10 +52,10 @@ impl Sender {
         let windows = (self.controller.window(), initial);
         let (idle, timeout) = (now.since(outlet.last_sent), outlet.rtt.timeout());
         match self.extra.as_deref_mut().and_then(|extra| extra.validation.as_mut()) {
-            None => self.controller.idled(now),
+            None => self.controller.on_idle(now),
             Some(validation) => {
                 if let Some(reduced) = validation.idled(idle, windows, timeout, now) {
-                    self.controller.unused(reduced.window, reduced.threshold);
+                    self.controller.on_unused(reduced.window, reduced.threshold);
                 }
             }
         }
@@ -76,7 +76,7 @@ impl Sender {
         if let Some(reduced) = validation.sent(limited, flight, windows, outlet.rtt.timeout(), now)
             && steady
         {
-            self.controller.unused(reduced.window, reduced.threshold);
+            self.controller.on_unused(reduced.window, reduced.threshold);
         }
     }
 }

@@ -338,9 +338,9 @@ impl Controller for Bbr {
         Needs { feedback: true, pacing: true, own_recovery: true, ..Needs::default() }
     }
 
-    fn acked(&mut self, _: &Ack) {}
+    fn on_ack(&mut self, _: &Ack) {}
 
-    fn feedback(&mut self, feedback: &Feedback) {
+    fn on_feedback(&mut self, feedback: &Feedback) {
         if !self.rate_known && !feedback.rtt.is_zero() {
             self.rate_known = true;
             self.pacing_rate = HIGH_GAIN * self.initial_window / feedback.rtt.as_s();
@@ -359,7 +359,7 @@ impl Controller for Bbr {
         self.set_window(feedback);
     }
 
-    fn resumed(&mut self, _: Time) {
+    fn on_resume(&mut self, _: Time) {
         self.idle_restart = true;
         if self.mode == Mode::ProbeBw {
             self.set_rate(1.0);
@@ -367,23 +367,23 @@ impl Controller for Bbr {
     }
 
     /// A loss is followed by its phase in the feedback.
-    fn lost(&mut self, _: &Loss) {}
-    fn marked(&mut self, _: &Loss) {}
+    fn on_loss(&mut self, _: &Loss) {}
+    fn on_mark(&mut self, _: &Loss) {}
 
-    fn timed_out(&mut self, _: &Loss, _: bool) {
+    fn on_timeout(&mut self, _: &Loss, _: bool) {
         self.save_window();
         self.window = self.mss;
         self.conserves = None;
         self.recovering = true;
     }
 
-    fn undone(&mut self, _: u64, _: u64, _: Time) {
+    fn on_undo(&mut self, _: u64, _: u64, _: Time) {
         self.restore_window();
         self.conserves = None;
         self.recovering = false;
     }
 
-    fn idled(&mut self, _: Time) {}
+    fn on_idle(&mut self, _: Time) {}
 
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
@@ -443,10 +443,10 @@ mod tests {
                     phase = Phase::Open;
                 }
                 "timeout" => {
-                    bbr.as_mut().unwrap().timed_out(&Loss::default(), true);
+                    bbr.as_mut().unwrap().on_timeout(&Loss::default(), true);
                     phase = Phase::Timeout;
                 }
-                "idle_restart" => bbr.as_mut().unwrap().resumed(now),
+                "idle_restart" => bbr.as_mut().unwrap().on_resume(now),
                 "ack" => {
                     match row["recovery"] {
                         "begin" => phase = Phase::Recovery,
@@ -455,7 +455,7 @@ mod tests {
                     }
                     let bbr = bbr.as_mut().unwrap();
                     bbr.draws.1 = number("draw");
-                    bbr.feedback(&Feedback {
+                    bbr.on_feedback(&Feedback {
                         now,
                         newly_delivered: number("newly").unwrap(),
                         newly_lost: number("lost").unwrap(),

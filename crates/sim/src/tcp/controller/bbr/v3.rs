@@ -599,9 +599,9 @@ impl Controller for Bbr {
         Needs { feedback: true, pacing: true, own_recovery: true, ..Needs::default() }
     }
 
-    fn acked(&mut self, _: &Ack) {}
+    fn on_ack(&mut self, _: &Ack) {}
 
-    fn feedback(&mut self, feedback: &Feedback) {
+    fn on_feedback(&mut self, feedback: &Feedback) {
         if !self.rate_known && !feedback.rtt.is_zero() {
             self.rate_known = true;
             self.pacing_rate = STARTUP.0 * self.initial_window / feedback.rtt.as_s();
@@ -622,29 +622,29 @@ impl Controller for Bbr {
         self.set_window(feedback);
     }
 
-    fn resumed(&mut self, _: Time) {
+    fn on_resume(&mut self, _: Time) {
         self.idle_restart = true;
         if self.cycles() {
             self.set_rate(1.0);
         }
     }
 
-    fn lost(&mut self, _: &Loss) {}
-    fn marked(&mut self, _: &Loss) {}
+    fn on_loss(&mut self, _: &Loss) {}
+    fn on_mark(&mut self, _: &Loss) {}
 
-    fn timed_out(&mut self, _: &Loss, _: bool) {
+    fn on_timeout(&mut self, _: &Loss, _: bool) {
         self.save_window();
         self.window = self.mss;
         self.recovering = true;
     }
 
-    fn undone(&mut self, _: u64, _: u64, _: Time) {
+    fn on_undo(&mut self, _: u64, _: u64, _: Time) {
         self.window = self.window.max(self.prior_window);
         self.recovering = false;
         self.forget_losses();
     }
 
-    fn idled(&mut self, _: Time) {}
+    fn on_idle(&mut self, _: Time) {}
 
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
