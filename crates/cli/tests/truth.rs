@@ -85,7 +85,7 @@ struct Talk {
 }
 
 impl Probe<Segment> for Truth {
-    fn sent(&mut self, _: PortId, _: &Meta, segment: &Segment, now: Time) {
+    fn on_transmission(&mut self, _: PortId, _: &Meta, segment: &Segment, now: Time) {
         let first = *self.first.get_or_insert(now);
         if segment.has(Segment::DATAGRAM) {
             self.datagrams += 1;
@@ -101,7 +101,7 @@ impl Probe<Segment> for Truth {
         let end = (segment.seq + u64::from(segment.len)).saturating_sub(1);
         *bytes = (*bytes).max(if segment.len > 0 { end } else { 0 });
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         if report.kind == FlowKind::Transfer {
             match report.delivered == report.bytes {
                 true => self.transfers.push(report.bytes),
@@ -393,7 +393,7 @@ struct Observed {
 }
 
 impl Probe<Segment> for Observed {
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         // Node 0 is the home.
         let took = report.end.since(report.start).as_s();
         match (report.kind, report.to) {

@@ -17,8 +17,8 @@
 //! });
 //! // A backend makes these calls. A packet of 1,250 bytes arrives, and its sojourn time is 2 ms.
 //! let meta = Meta { bytes: 1250, arrived: Time::ZERO, ..Meta::default() };
-//! Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
-//! Probe::<()>::sent(&mut recorder, PortId(0), &meta, &(), Time::ms(2));
+//! Probe::<()>::on_arrival(&mut recorder, PortId(0), &meta, Time::ZERO);
+//! Probe::<()>::on_transmission(&mut recorder, PortId(0), &meta, &(), Time::ms(2));
 //!
 //! let metrics = recorder.finish().summary.metrics;
 //! assert_eq!(metrics.value("utilization"), Some(0.01));

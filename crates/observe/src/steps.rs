@@ -45,7 +45,7 @@ impl Probe<Segment> for Recent {
     }
 
     #[inline]
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if let Some(port) = self.at(at) {
             let sojourn = now.since(meta.arrived);
             port.packets += 1;
@@ -56,7 +56,7 @@ impl Probe<Segment> for Recent {
     }
 
     #[inline]
-    fn dropped(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
+    fn on_drop(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         if let Some(port) = self.at(at) {
             port.dropped += 1;
         }

@@ -50,17 +50,17 @@ fn record(wait: Span) -> Record {
         let (source, bytes, waits) = if number % 2 == 0 { (0, 100, 1) } else { (1, 1_000, 10) };
         let arrived = Time::ms(900 + number * 10);
         let meta = Meta { bytes, arrived, flow: FlowKey(number), ..Meta::default() };
-        recorder.arrived(PORT, &meta, arrived);
+        recorder.on_arrival(PORT, &meta, arrived);
         if number % 10 == 5 {
-            recorder.dropped(PORT, &meta, &source, DropReason::Early, arrived);
+            recorder.on_drop(PORT, &meta, &source, DropReason::Early, arrived);
         } else {
-            recorder.sent(PORT, &meta, &source, arrived + wait.scale(waits, 1));
+            recorder.on_transmission(PORT, &meta, &source, arrived + wait.scale(waits, 1));
         }
-        recorder.sample(PORT, Backlog { packets: number % 7, bytes: 0 }, &FlowTable::NONE, &[], arrived);
+        recorder.on_sample(PORT, Backlog { packets: number % 7, bytes: 0 }, &FlowTable::NONE, &[], arrived);
     }
     for id in 0..60 {
         let start = Time::ms(1_000 + id * 10);
-        recorder.flow(&FlowReport {
+        recorder.on_flow(&FlowReport {
             start,
             end: start + wait.scale(id + 1, 1),
             bytes: 1_000 * (id % 3 + 1),
@@ -305,7 +305,7 @@ fn directions_are_apart() {
         let (start, back) = (Time::ms(1_100 + id * 10), id >= 10);
         let ends = if back { (1, 0) } else { (0, 1) };
         let flow = FlowReport { start, end: start + Span::ms(50), from: ends.0, to: ends.1, ..transfer(id) };
-        recorder.flow(&flow);
+        recorder.on_flow(&flow);
     }
     let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
     folder.write(&trial, &record).unwrap();
@@ -360,9 +360,9 @@ fn burstiness_is_drawn_if_it_was_measured() {
         while now < until {
             now += Span::from_s_f64(rng.exponential(0.002));
             let meta = Meta { bytes: 500, arrived: now, ..Meta::default() };
-            recorder.emitted(0, &meta, &0, now);
-            recorder.arrived(PORT, &meta, now);
-            recorder.sent(PORT, &meta, &0, now);
+            recorder.on_emission(0, &meta, &0, now);
+            recorder.on_arrival(PORT, &meta, now);
+            recorder.on_transmission(PORT, &meta, &0, now);
         }
         let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
         folder.write(&trial, &record).unwrap();

@@ -70,18 +70,18 @@ impl Probe<Segment> for Log {
     fn interest(&self, at: PortId) -> Interest {
         if at == self.port { Interest::Port } else { Interest::Nothing }
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if at == self.port {
             self.sent.push((now, meta.flow.0, meta.bytes));
             self.sojourns.push((now, now.since(meta.arrived)));
         }
     }
-    fn dropped(&mut self, at: PortId, meta: &Meta, _: &Segment, why: DropReason, now: Time) {
+    fn on_drop(&mut self, at: PortId, meta: &Meta, _: &Segment, why: DropReason, now: Time) {
         if at == self.port {
             self.dropped.push((now, meta.flow.0, why));
         }
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
 }

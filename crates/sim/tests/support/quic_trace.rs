@@ -51,17 +51,17 @@ impl Trace {
 }
 
 impl Probe<Segment> for Trace {
-    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+    fn on_emission(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             self.line(now, &format!("-> {}", describe(meta, segment)));
         }
     }
-    fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+    fn on_delivery(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             self.line(now, &format!("            <- {}", describe(meta, segment)));
         }
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, now: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, now: Time) {
         self.line(now, &format!("   x {}", segment.seq));
     }
 }
