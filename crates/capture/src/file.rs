@@ -401,8 +401,8 @@ impl Frames {
         }
     }
 
-    fn damaged(&self, offset: u64, what: impl Into<String>) -> CaptureError {
-        CaptureError::Damaged { offset, packets: self.packets, what: what.into() }
+    fn damaged(&self, offset: u64, reason: impl Into<String>) -> CaptureError {
+        CaptureError::Damaged { offset, packets: self.packets, reason: reason.into() }
     }
 }
 

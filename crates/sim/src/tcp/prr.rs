@@ -56,12 +56,12 @@ impl Prr {
         }
         self.delivered += delivered;
         let mut send = if pipe > self.threshold {
-            // RFC 6937, section 3, the proportional part: what has left follows what has arrived, in the
+            // RFC 9937, section 6, the proportional part: what has left follows what has arrived, in the
             // ratio of the two windows.
             let share = (self.delivered * self.threshold).div_ceil(self.flight);
             share.next_multiple_of(mss).saturating_sub(self.out)
         } else {
-            // RFC 6937, section 3, the reduction bound: as much leaves as arrives, and with progress one
+            // RFC 9937, section 6, the reduction bound: as much leaves as arrives, and with progress one
             // segment more, but never above the threshold.
             let most = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
             most.min(self.threshold - pipe)

@@ -243,7 +243,7 @@ impl Sender {
         let rearm = std::mem::take(&mut extra.rearm);
         let Some(rack) = &mut extra.rack else { return };
         // RFC 8985, section 7.2: a probe is for a quiet connection. In recovery, and above SACKed segments,
-        // losses are found otherwise; and only one probe is in the network (section 7.3).
+        // losses are found otherwise. RFC 8985, section 7.3: only one probe is in the network.
         if outstanding == 0 || !quiet || rack.probe.is_some() {
             rack.probe_at = Time::NEVER;
         } else if rearm && config.tail_probe {
