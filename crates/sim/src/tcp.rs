@@ -75,7 +75,11 @@ mod tests {
             "The RACK-TLP Loss Detection Algorithm for TCP",
             &["5", "6.2", "6.3", "7", "7.2", "7.3", "7.4", "7.4.2"],
         ),
-        (9293, "Transmission Control Protocol (TCP)", &["3.4", "3.5", "3.7.1", "3.8.3", "3.8.6.3", "3.10.7.4"]),
+        (
+            9293,
+            "Transmission Control Protocol (TCP)",
+            &["3.4", "3.5", "3.7.1", "3.8.3", "3.8.6.3", "3.10.7.4"],
+        ),
         (9331, "The Explicit Congestion Notification (ECN) Protocol for L4S", &["4.1", "4.3"]),
         (9406, "HyStart++: Modified Slow Start for TCP", &["4.2", "4.3"]),
         (
@@ -86,7 +90,19 @@ mod tests {
         (
             9768,
             "More Accurate Explicit Congestion Notification (AccECN) Feedback in TCP",
-            &["3.1", "3.1.4.1", "3.1.4.2", "3.1.5", "3.2", "3.2.1", "3.2.2", "3.2.2.4", "3.2.2.5.2", "3.2.3", "3.2.3.3"],
+            &[
+                "3.1",
+                "3.1.4.1",
+                "3.1.4.2",
+                "3.1.5",
+                "3.2",
+                "3.2.1",
+                "3.2.2",
+                "3.2.2.4",
+                "3.2.2.5.2",
+                "3.2.3",
+                "3.2.3.3",
+            ],
         ),
         (9937, "Proportional Rate Reduction (PRR)", &["5", "6"]),
     ];

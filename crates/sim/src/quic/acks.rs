@@ -58,7 +58,7 @@ impl Acks {
 
     /// Adds a packet. False if it was received before.
     #[inline]
-    pub fn arrived(&mut self, number: u64, ecn: Ecn) -> bool {
+    pub fn on_arrival(&mut self, number: u64, ecn: Ecn) -> bool {
         if number < self.floor || self.received.contains(number) {
             return false;
         }
@@ -153,7 +153,7 @@ mod tests {
         let mut due = Vec::new();
         for (number, at) in numbers.iter().zip(0..) {
             let now = Time::ms(at);
-            assert!(acks.arrived(*number, Ecn::NotCapable));
+            assert!(acks.on_arrival(*number, Ecn::NotCapable));
             acks.wait(*number, (false, false), false, now, config.max_ack_delay);
             if acks.due <= now {
                 due.push(at);
@@ -178,12 +178,12 @@ mod tests {
     fn old_ranges_are_forgotten_and_count_as_received() {
         let mut acks = Acks::new();
         for number in 0..100 {
-            assert!(acks.arrived(2 * number, Ecn::Marked));
+            assert!(acks.on_arrival(2 * number, Ecn::Marked));
         }
         assert_eq!(acks.received.list().len(), MAX_RANGES);
-        assert!(!acks.arrived(1, Ecn::NotCapable), "too old to know");
-        assert!(acks.arrived(197, Ecn::NotCapable));
-        assert!(!acks.arrived(197, Ecn::NotCapable), "a duplicate");
+        assert!(!acks.on_arrival(1, Ecn::NotCapable), "too old to know");
+        assert!(acks.on_arrival(197, Ecn::NotCapable));
+        assert!(!acks.on_arrival(197, Ecn::NotCapable), "a duplicate");
         assert_eq!(acks.counts, EcnCounts { marked: 100, capable: 0 });
     }
 }

@@ -211,7 +211,7 @@ impl End {
     ) {
         self.handshake.received(u64::from(meta.bytes.saturating_sub(UDP_HEADER)));
         // RFC 9000, section 12.3: a packet that arrives a second time is discarded.
-        if !self.acks.arrived(segment.seq, meta.ecn) {
+        if !self.acks.on_arrival(segment.seq, meta.ecn) {
             return self.send(now, config, out);
         }
         self.received_at = now;
@@ -220,7 +220,7 @@ impl End {
         self.handshake.is_validated |= kind >= PacketType::Handshake;
         if let Some(ack) = AckFrame::read(segment) {
             let delay = self.delay(config);
-            if self.path.acknowledged(&ack, delay, now, config) {
+            if self.path.on_ack(&ack, delay, now, config) {
                 // RFC 9002, section 6.2.1: a client that the server may not answer yet keeps its back-off.
                 if !self.is_client || self.handshake.is_complete {
                     self.path.backoffs = 0;
@@ -250,12 +250,12 @@ impl End {
     #[inline]
     fn frame(&mut self, frame: &Frame, config: &QuicConfig) {
         if frame.kind != FrameKind::Crypto {
-            if self.streams.arrived(frame) && !self.outcome.progress.contains(&frame.stream) {
+            if self.streams.on_arrival(frame) && !self.outcome.progress.contains(&frame.stream) {
                 self.outcome.progress.push(frame.stream);
             }
             return;
         }
-        let progress = self.handshake.arrived(frame, config);
+        let progress = self.handshake.on_arrival(frame, config);
         self.outcome.accepted |= progress.accepted;
         if progress.completed {
             self.path.backoffs = 0;
@@ -277,14 +277,14 @@ impl End {
             (std::mem::take(&mut self.path.acked), std::mem::take(&mut self.path.lost));
         for frame in acked.drain(..) {
             match frame.kind {
-                FrameKind::Crypto => self.handshake.send.acked(&frame),
-                _ => self.streams.acked(&frame),
+                FrameKind::Crypto => self.handshake.send.on_ack(&frame),
+                _ => self.streams.on_ack(&frame),
             }
         }
         for frame in lost.drain(..) {
             match frame.kind {
-                FrameKind::Crypto => self.handshake.send.lost(&frame),
-                _ => self.streams.lost(&frame),
+                FrameKind::Crypto => self.handshake.send.on_loss(&frame),
+                _ => self.streams.on_loss(&frame),
             }
         }
         // The buffers are used again.
@@ -298,7 +298,7 @@ impl End {
     pub fn on_timer(&mut self, now: Time, config: &QuicConfig, out: &mut Vec<Packet<Segment>>) {
         if now >= self.path.loss_at {
             let delay = self.delay(config);
-            self.path.timed_out(delay, now, config);
+            self.path.on_timeout(delay, now, config);
             self.settle();
         } else if now >= self.probe_at {
             let silent = now.since(self.received_at);

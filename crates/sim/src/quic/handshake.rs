@@ -64,8 +64,8 @@ impl Handshake {
     }
 
     /// A message of the other end has arrived.
-    pub fn arrived(&mut self, frame: &Frame, config: &QuicConfig) -> Progress {
-        self.receive.arrived(frame);
+    pub fn on_arrival(&mut self, frame: &Frame, config: &QuicConfig) -> Progress {
+        self.receive.on_arrival(frame);
         let (first, all) = self.expected;
         let mut progress = Progress::default();
         if !self.is_client && !self.answered && self.receive.delivered() >= first {
@@ -108,7 +108,7 @@ impl Handshake {
 
     /// A datagram leaves.
     #[inline]
-    pub fn sent(&mut self, payload: u64) {
+    pub fn on_send(&mut self, payload: u64) {
         if !self.is_validated {
             self.sent += payload;
         }

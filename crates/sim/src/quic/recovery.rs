@@ -182,7 +182,7 @@ impl Recovery {
             if idle && delivery.is_app_limited() {
                 self.controller.on_resume(now);
             }
-            delivery.sent(self.in_flight + size, idle, now);
+            delivery.on_send(self.in_flight + size, idle, now);
         }
         self.sent.push(number, now, self.position, bytes as u16, control, capable);
         self.position += size;
@@ -193,7 +193,7 @@ impl Recovery {
     /// The application has no data to send although the window has space.
     pub fn app_limited(&mut self) {
         if let Some(delivery) = &mut self.delivery {
-            delivery.app_limited(self.in_flight);
+            delivery.set_app_limited(self.in_flight);
         }
     }
 
@@ -207,7 +207,7 @@ impl Recovery {
     /// Handles an acknowledgement: RFC 9002, appendix A.7. `delay` is the longest delay of an
     /// acknowledgement.
     #[inline]
-    pub fn acknowledged(&mut self, ack: &AckFrame, delay: Span, now: Time, config: &QuicConfig) -> bool {
+    pub fn on_ack(&mut self, ack: &AckFrame, delay: Span, now: Time, config: &QuicConfig) -> bool {
         let prior = self.in_flight;
         let newly = self.settle(ack, delay, now);
         let Some(newest) = newly.newest else { return false };
@@ -242,7 +242,7 @@ impl Recovery {
         let delivery = &mut self.delivery;
         self.sent.forget(late, || {
             if let Some(delivery) = delivery {
-                delivery.at(now).removed();
+                delivery.at(now).on_removal();
             }
         });
         true
@@ -266,7 +266,7 @@ impl Recovery {
                 self.acked.extend(packet.frames().map(|frame| sent.frame(frame)));
                 if let Some(delivery) = &mut self.delivery {
                     let (len, at) = (u32::from(packet.bytes), packet.at);
-                    delivery.at(now).received(Received { index: place, end: 0, len, at, ambiguous: false });
+                    delivery.at(now).on_receipt(Received { index: place, end: 0, len, at, ambiguous: false });
                 }
                 // RFC 9002, section 5.1: only the largest number measures a round trip.
                 if packet.number == ack.largest {
@@ -287,7 +287,7 @@ impl Recovery {
         // RFC 9002, section 5.3: the reported delay is subtracted unless the result would be below the
         // smallest round-trip time.
         let adjusted = if latest >= self.least + delay { latest - delay } else { latest };
-        self.rtt.measured(adjusted);
+        self.rtt.add_sample(adjusted);
         adjusted
     }
 
@@ -328,7 +328,7 @@ impl Recovery {
     }
 
     /// The loss timer has expired.
-    pub fn timed_out(&mut self, delay: Span, now: Time, config: &QuicConfig) {
+    pub fn on_timeout(&mut self, delay: Span, now: Time, config: &QuicConfig) {
         let prior = self.in_flight;
         self.detect(prior, delay, now, config);
         self.feed_back(&Newly::default(), prior, false, now);
@@ -364,7 +364,7 @@ impl Recovery {
         let Some(newest) = newest else { return };
         self.newly_lost += bytes;
         if let Some(delivery) = &mut self.delivery {
-            delivery.lost(bytes);
+            delivery.on_loss(bytes);
         }
         if self.begins_recovery(newest) {
             self.reduced_at = Some(now);

@@ -110,13 +110,13 @@ impl Delivery {
     }
 
     /// A new segment leaves; `pipe` has its bytes and `idle` is true if nothing was in the network before.
-    pub fn sent(&mut self, pipe: u64, idle: bool, now: Time) {
+    pub fn on_send(&mut self, pipe: u64, idle: bool, now: Time) {
         let snapshot = self.snapshot(pipe, idle, now);
         self.packets.push_back(snapshot);
     }
 
     /// The segment with the place `index` leaves again.
-    pub fn sent_again(&mut self, index: usize, pipe: u64, now: Time) {
+    pub fn on_retransmission(&mut self, index: usize, pipe: u64, now: Time) {
         let snapshot = self.snapshot(pipe, false, now);
         self.packets[index] = snapshot;
     }
@@ -137,12 +137,12 @@ impl Delivery {
     }
 
     /// Bytes count as lost, or no longer.
-    pub fn lost(&mut self, bytes: u64) {
+    pub fn on_loss(&mut self, bytes: u64) {
         self.lost += bytes;
     }
 
     /// The application has no data to send although the window has space; `pipe` is in the network.
-    pub fn app_limited(&mut self, pipe: u64) {
+    pub fn set_app_limited(&mut self, pipe: u64) {
         // Until what is in the network now has arrived, rates show the application. Zero would mean no limit.
         self.app_limited = (self.delivered + pipe).max(1);
     }
@@ -207,7 +207,7 @@ pub struct Arriving<'a> {
 
 impl Deliveries for Arriving<'_> {
     #[inline]
-    fn received(&mut self, segment: Received) {
+    fn on_receipt(&mut self, segment: Received) {
         let delivery = &mut *self.delivery;
         delivery.delivered += u64::from(segment.len);
         delivery.newly += u64::from(segment.len);
@@ -219,7 +219,7 @@ impl Deliveries for Arriving<'_> {
     }
 
     #[inline]
-    fn removed(&mut self) {
+    fn on_removal(&mut self) {
         self.delivery.packets.pop_front();
     }
 }
@@ -228,7 +228,7 @@ impl Deliveries for Arriving<'_> {
 mod tests {
     use super::*;
 
-    fn received(index: usize, at: Time) -> Received {
+    fn receipt(index: usize, at: Time) -> Received {
         Received { index, end: 0, len: 1000, at, ambiguous: false }
     }
 
@@ -239,22 +239,22 @@ mod tests {
     fn the_slower_of_sending_and_arriving_is_the_rate() {
         let mut delivery = Delivery::new();
         for n in 0..10 {
-            delivery.sent(1000 * (n + 1), n == 0, Time::ZERO);
+            delivery.on_send(1000 * (n + 1), n == 0, Time::ZERO);
         }
         let mut rates = Vec::new();
         for n in 0..10 {
             let mut arriving = delivery.at(Time::ms(10 + n));
-            arriving.received(received(0, Time::ZERO));
-            arriving.removed();
+            arriving.on_receipt(receipt(0, Time::ZERO));
+            arriving.on_removal();
             let sample = delivery.sample(Span::ms(10));
             rates.push((sample.rate_bytes, sample.interval));
-            delivery.sent(10_000, false, Time::ms(10 + n));
+            delivery.on_send(10_000, false, Time::ms(10 + n));
         }
         assert_eq!(rates[0], (1000, Span::ms(10)), "the first round trip has delivered one segment");
         assert_eq!(rates[9], (10_000, Span::ms(19)));
         let mut arriving = delivery.at(Time::ms(20));
-        arriving.received(received(0, Time::ms(10)));
-        arriving.removed();
+        arriving.on_receipt(receipt(0, Time::ms(10)));
+        arriving.on_removal();
         let sample = delivery.sample(Span::ms(10));
         assert_eq!(
             (sample.rate_bytes, sample.interval),
@@ -267,16 +267,16 @@ mod tests {
     #[test]
     fn a_sender_without_data_marks_its_samples() {
         let mut delivery = Delivery::new();
-        delivery.sent(1000, true, Time::ZERO);
-        delivery.app_limited(1000);
-        delivery.sent(1000, false, Time::ms(1));
+        delivery.on_send(1000, true, Time::ZERO);
+        delivery.set_app_limited(1000);
+        delivery.on_send(1000, false, Time::ms(1));
         let mut arriving = delivery.at(Time::ms(10));
-        arriving.received(received(0, Time::ZERO));
-        arriving.removed();
+        arriving.on_receipt(receipt(0, Time::ZERO));
+        arriving.on_removal();
         assert!(!delivery.sample(Span::ZERO).app_limited, "it was sent before");
         let mut arriving = delivery.at(Time::ms(11));
-        arriving.received(received(0, Time::ms(1)));
-        arriving.removed();
+        arriving.on_receipt(receipt(0, Time::ms(1)));
+        arriving.on_removal();
         assert!(delivery.sample(Span::ZERO).app_limited);
     }
 }

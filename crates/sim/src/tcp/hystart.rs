@@ -77,8 +77,8 @@ impl HyStart {
         growth: G,
     ) -> (G, bool) {
         let phase = match self {
-            HyStart::Plus(plus) => plus.acked(ack),
-            HyStart::Classic(classic) => classic.acked(ack, segments),
+            HyStart::Plus(plus) => plus.on_ack(ack),
+            HyStart::Classic(classic) => classic.on_ack(ack, segments),
         };
         match (self, phase) {
             (_, Phase::Slow) => (growth, false),
@@ -106,7 +106,7 @@ pub(crate) struct Classic {
 }
 
 impl Classic {
-    fn acked(&mut self, ack: &Ack, segments: u64) -> Phase {
+    fn on_ack(&mut self, ack: &Ack, segments: u64) -> Phase {
         let Some(rtt) = ack.sample else { return Phase::Slow };
         let least = self.least.map_or(rtt, |least| least.min(rtt));
         self.least = Some(least);
@@ -159,7 +159,7 @@ struct Conservative {
 
 impl Plus {
     /// Handles an acknowledgement of new data in the first slow start.
-    fn acked(&mut self, ack: &Ack) -> Phase {
+    fn on_ack(&mut self, ack: &Ack) -> Phase {
         if let Some(rtt) = ack.sample {
             self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
             self.samples += 1;
@@ -215,7 +215,7 @@ mod tests {
         let acks = (1..=10).map(|ack| {
             let una = number * 10 + ack;
             let (bytes, flight) = (1000, 10_000);
-            hystart.acked(&Ack {
+            hystart.on_ack(&Ack {
                 now: Time::ZERO,
                 bytes,
                 rtt,

@@ -44,13 +44,13 @@ impl Prr {
     }
 
     /// Bytes have been sent.
-    pub fn sent(&mut self, bytes: u64) {
+    pub fn on_send(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
     /// An acknowledgement has delivered `delivered` bytes, and `pipe` are left in the network. `safe` is true
     /// if it advances without further losses: RFC 9937, section 6.
-    pub fn acknowledged(&mut self, delivered: u64, pipe: u64, safe: bool, mss: u64) {
+    pub fn on_ack(&mut self, delivered: u64, pipe: u64, safe: bool, mss: u64) {
         if delivered == 0 {
             return;
         }
@@ -87,11 +87,11 @@ mod tests {
         let mut sent = 0;
         for _ in 0..98 {
             pipe -= mss;
-            prr.acknowledged(mss, pipe, false, mss);
+            prr.on_ack(mss, pipe, false, mss);
             while pipe + mss <= prr.window() {
                 pipe += mss;
                 sent += 1;
-                prr.sent(mss);
+                prr.on_send(mss);
             }
         }
         assert_eq!((sent, pipe), (69, 70_000));
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn many_losses_are_followed_by_slow_start_to_the_threshold() {
         let mut prr = Prr::begin(100_000, 70_000, 100_000);
-        prr.acknowledged(1000, 50_000, false, 1000);
+        prr.on_ack(1000, 50_000, false, 1000);
         assert_eq!(prr.window(), 51_000, "conservation of packets");
-        prr.sent(1000);
-        prr.acknowledged(1000, 50_000, true, 1000);
+        prr.on_send(1000);
+        prr.on_ack(1000, 50_000, true, 1000);
         assert_eq!(prr.window(), 52_000, "and one segment");
-        prr.sent(2000);
-        prr.acknowledged(1000, 69_500, true, 1000);
+        prr.on_send(2000);
+        prr.on_ack(1000, 69_500, true, 1000);
         assert_eq!(prr.window(), 70_000, "never above the threshold");
     }
 }

@@ -56,7 +56,7 @@ impl Reports {
     }
 
     /// A segment arrived twice.
-    pub fn duplicated(&mut self, from: u64, to: u64, config: &TcpConfig) {
+    pub fn on_duplicate(&mut self, from: u64, to: u64, config: &TcpConfig) {
         // A duplicate means that the sender retransmits, with a small window: it needs every acknowledgement.
         self.quick = config.quick_acks;
         if config.dsack {
@@ -110,7 +110,7 @@ mod tests {
         let mut reports = Reports::new(&config).unwrap();
         let mut segment = Segment { ack: 5001, sacks: 1, ..Segment::default() };
         segment.sack[0] = (1000, 2000);
-        reports.duplicated(3001, 4001, &config);
+        reports.on_duplicate(3001, 4001, &config);
         reports.write(&mut segment, EcnMode::Off);
         assert!(segment.has(Segment::DSACK));
         assert_eq!(segment.blocks().collect::<Vec<_>>(), [(3001, 4001), (6001, 7001)]);

@@ -100,9 +100,9 @@ pub struct Received {
 /// `()`.
 pub trait Deliveries {
     /// A segment was received.
-    fn received(&mut self, _: Received) {}
+    fn on_receipt(&mut self, _: Received) {}
     /// The first outstanding segment is acknowledged cumulatively, and leaves the scoreboard.
-    fn removed(&mut self) {}
+    fn on_removal(&mut self) {}
 }
 
 impl Deliveries for () {}
@@ -190,9 +190,9 @@ impl Scoreboard {
                 acked.len += u64::from(first.len);
                 acked.measured = Some(first.at);
                 ambiguous |= first.has(AMBIGUOUS);
-                deliveries.received(first.received(0, self.una));
+                deliveries.on_receipt(first.received(0, self.una));
             }
-            deliveries.removed();
+            deliveries.on_removal();
             self.pipe -= first.weight() * u32::from(first.len);
             self.sent.pop_front();
         }
@@ -242,7 +242,7 @@ impl Scoreboard {
             if !sent.has(AMBIGUOUS) {
                 new.measured = Some(sent.at);
             }
-            deliveries.received(sent.received(first + index, una));
+            deliveries.on_receipt(sent.received(first + index, una));
         }
     }
 
@@ -382,7 +382,7 @@ impl Scoreboard {
     }
 
     /// Records that a segment was retransmitted at `now`.
-    pub fn retransmitted(&mut self, segment: Retransmission, now: Time) {
+    pub fn on_retransmission(&mut self, segment: Retransmission, now: Time) {
         let index = self.index_of(segment.seq);
         let sent = &mut self.sent[index];
         self.pipe -= sent.weight() * u32::from(sent.len);
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(board.pipe(), 200, "600 sent, 300 arrived, 100 lost");
         let lost = board.next_lost().unwrap();
         assert_eq!(lost, Retransmission { seq: 1, len: 100 });
-        board.retransmitted(lost, Time::us(10));
+        board.on_retransmission(lost, Time::us(10));
         assert_eq!((board.pipe(), board.next_lost()), (300, None));
         assert_eq!(
             board.ack(401, &mut ()),
@@ -573,7 +573,7 @@ mod tests {
         }
         assert!(board.find_losses(1000), "three SACKed ranges above the first hole");
         assert_eq!(board.next_lost(), Some(Retransmission { seq: 1, len: 100 }));
-        board.retransmitted(Retransmission { seq: 1, len: 100 }, Time::ZERO);
+        board.on_retransmission(Retransmission { seq: 1, len: 100 }, Time::ZERO);
         assert_eq!(board.next_lost(), None, "above the second hole there are only two");
         assert_eq!(board.next_rescue(), Some(Retransmission { seq: 201, len: 100 }));
     }
@@ -603,7 +603,7 @@ mod tests {
                     6 => {
                         board.find_losses(100);
                         if let Some(lost) = board.next_lost().or_else(|| board.next_rescue()) {
-                            board.retransmitted(lost, Time::us(2));
+                            board.on_retransmission(lost, Time::us(2));
                         }
                     }
                     7 => board.lose_all(),

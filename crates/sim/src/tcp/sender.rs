@@ -1,7 +1,7 @@
 //! The sending half of an endpoint: which segments leave, loss recovery, and the window.
 //!
-//! Read in this order: `acknowledged` and `recovery` (an acknowledgement), `send` (the segments that may
-//! leave), `timed_out`. Recovery by time is in `sender/by_time.rs`. What only some controllers and that
+//! Read in this order: `on_ack` and `recovery` (an acknowledgement), `send` (the segments that may
+//! leave), `on_timeout`. Recovery by time is in `sender/by_time.rs`. What only some controllers and that
 //! recovery need is in [`Extra`], which most senders do not have.
 
 mod by_time;
@@ -186,7 +186,7 @@ impl Sender {
 
     /// Handles the acknowledgement of an arriving segment.
     #[inline]
-    pub fn acknowledged(&mut self, segment: &Segment, outlet: &mut Outlet, now: Time, config: &TcpConfig) {
+    pub fn on_ack(&mut self, segment: &Segment, outlet: &mut Outlet, now: Time, config: &TcpConfig) {
         // RFC 9293, section 3.10.7.4: an acknowledgement of data that was never sent, or one older than the
         // last, is ignored.
         if segment.ack > self.board.next() || segment.ack < self.board.una() {
@@ -202,7 +202,7 @@ impl Sender {
         };
         let sample = taken.measured.map(|sent| now.since(sent));
         if let Some(rtt) = sample {
-            outlet.rtt.measured(rtt, config);
+            outlet.rtt.add_sample(rtt, config);
         }
         if advances {
             outlet.backoffs = 0;
@@ -425,7 +425,7 @@ impl Sender {
             && self.has_unsent()
             && now.since(outlet.last_sent) > outlet.rtt.timeout()
         {
-            self.idled(outlet, now, config);
+            self.on_idle(outlet, now, config);
         }
         let window = self.window() + u64::from(self.inflation) + self.limited_transmit(config);
         if config.gso.0 > 0 && !self.paces && self.gathers(window, config) {
@@ -579,7 +579,7 @@ impl Sender {
         config: &TcpConfig,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        self.board.retransmitted(lost, now);
+        self.board.on_retransmission(lost, now);
         let end = lost.seq + u64::from(lost.len);
         if let Some(extra) = &mut self.extra {
             extra.sends_again(&self.board, lost, now);
@@ -605,10 +605,10 @@ impl Sender {
     /// The retransmission timer has expired on an open connection: RFC 6298, section 5, rules (5.4) and
     /// (5.6). `first` is false if it expired before for the same data. The caller then calls
     /// [`send`](Sender::send).
-    pub fn timed_out(&mut self, first: bool, now: Time, config: &TcpConfig) {
+    pub fn on_timeout(&mut self, first: bool, now: Time, config: &TcpConfig) {
         self.timeouts += 1;
         if config.rack {
-            return self.timed_out_by_time(first, now, config);
+            return self.on_timeout_by_time(first, now, config);
         }
         // With SACK a hole that stays open lets the outstanding data grow far above the window.
         // Most of it has arrived, so half of it must not become the threshold.

@@ -270,7 +270,7 @@ impl End {
         (offset, unsent): (u64, u64),
         out: &mut Vec<Packet<Segment>>,
     ) {
-        self.handshake.sent(u64::from(payload));
+        self.handshake.on_send(u64::from(payload));
         let saturated = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let bytes = on_wire(payload);
         let meta = Meta {

@@ -200,7 +200,7 @@ impl Extra {
     #[inline]
     pub fn sends(&mut self, board: &Scoreboard, controller: &mut dyn Controller, len: u64, now: Time) {
         if let Some(prr) = &mut self.prr {
-            prr.sent(len);
+            prr.on_send(len);
         }
         if let Some(delivery) = &mut self.delivery {
             // A rate must not count the time in which nothing was in the network.
@@ -208,7 +208,7 @@ impl Extra {
             if idle && delivery.is_app_limited() {
                 controller.on_resume(now);
             }
-            delivery.sent(board.pipe() + len, idle, now);
+            delivery.on_send(board.pipe() + len, idle, now);
         }
         self.rearm = true;
     }
@@ -217,13 +217,13 @@ impl Extra {
     pub fn sends_again(&mut self, board: &Scoreboard, lost: Retransmission, now: Time) {
         let end = lost.seq + u64::from(lost.len);
         if let Some(prr) = &mut self.prr {
-            prr.sent(u64::from(lost.len));
+            prr.on_send(u64::from(lost.len));
         }
         if let Some(delivery) = &mut self.delivery {
-            delivery.sent_again(board.index_of(lost.seq), board.pipe(), now);
+            delivery.on_retransmission(board.index_of(lost.seq), board.pipe(), now);
         }
         if let Some(rack) = &mut self.rack {
-            rack.retransmitted(end, now);
+            rack.on_retransmission(end, now);
         }
         if let Some(undo) = &mut self.undo {
             undo.retransmitted += 1;
@@ -232,10 +232,10 @@ impl Extra {
     }
 
     /// Bytes count as lost.
-    pub fn lost(&mut self, bytes: u64) {
+    pub fn on_loss(&mut self, bytes: u64) {
         self.newly_lost += bytes;
         if let Some(delivery) = &mut self.delivery {
-            delivery.lost(bytes);
+            delivery.on_loss(bytes);
         }
     }
 
@@ -285,7 +285,7 @@ struct Sums {
 
 impl Deliveries for &mut Sums {
     #[inline]
-    fn received(&mut self, segment: Received) {
+    fn on_receipt(&mut self, segment: Received) {
         self.all += u64::from(segment.len);
         // F-RTO looks for segments that were sent once, and before the timeout: RFC 5682, section 3.1, step
         // 3b.
