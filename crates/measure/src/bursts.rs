@@ -119,12 +119,12 @@ impl Bursts {
     }
 
     #[inline]
-    pub(crate) fn arrived(&mut self, now: Time) {
+    pub(crate) fn on_arrival(&mut self, now: Time) {
         self.arrivals.add(now);
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
+    pub(crate) fn on_departure(&mut self, meta: &Meta, now: Time) {
         let node = meta.next_hops.iter().next();
         let slot = node.map_or(0, |node| usize::from(node) + 1);
         let place = match self.places.get(slot) {
@@ -462,7 +462,7 @@ mod tests {
         let (b, c) = (Some(4), Some(2));
         for (ms, hop) in (9..).zip([c, b, b, b, None, None, c, c, b, b]) {
             let meta = Meta { next_hops: NextHops::new(hop), ..Meta::default() };
-            bursts.sent(&meta, Time::ms(ms));
+            bursts.on_departure(&meta, Time::ms(ms));
         }
         bursts.close();
         let all = bursts.runs();

@@ -337,7 +337,7 @@ impl Sim {
             self.settle(number, self.moment, probe);
             // The link is indexed again for each packet, because an arrival may offer a packet to any link,
             // this one included.
-            while let Some(pkt) = self.links[number as usize].arrived(self.now) {
+            while let Some(pkt) = self.links[number as usize].next_arrival(self.now) {
                 self.arrive(to, pkt, probe);
             }
         }

@@ -155,7 +155,7 @@ impl Link {
     /// Takes the next packet that arrives at the queue of a plain link before `now`.
     #[inline]
     pub fn next_added(&mut self, now: Moment) -> Option<(Moment, Number)> {
-        self.plain.as_mut()?.arrived(now)
+        self.plain.as_mut()?.next_arrival(now)
     }
 
     /// The plain queue decides about a packet. Returns the time at which it will reach the far end.
@@ -355,7 +355,7 @@ impl Link {
 
     /// The next packet that has arrived at the far end by `now`.
     #[inline]
-    pub fn arrived(&mut self, now: Time) -> Option<Number> {
+    pub fn next_arrival(&mut self, now: Time) -> Option<Number> {
         let (at, number) = *self.flight.front()?;
         if at > now {
             return None;

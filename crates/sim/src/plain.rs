@@ -141,7 +141,7 @@ impl Plain {
 
     /// Takes the next of the added packets if it arrives before `now`, with the moment of its arrival.
     #[inline]
-    pub fn arrived(&mut self, now: Moment) -> Option<(Moment, Number)> {
+    pub fn next_arrival(&mut self, now: Moment) -> Option<(Moment, Number)> {
         let Coming { arrival, number, .. } = *self.coming.front()?;
         if !arrival.before(now) {
             return None;

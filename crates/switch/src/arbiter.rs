@@ -136,14 +136,14 @@ pub trait Arbiter<const W: usize>: Send {
     /// [`ArbiterContext`], and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
 
-    /// `true` if the arbiter needs [`arrived`](Self::arrived). Most arbiters only need requests.
+    /// `true` if the arbiter needs [`on_arrival`](Self::on_arrival). Most arbiters only need requests.
     fn listens(&self) -> bool {
         false
     }
 
     /// Reports that a packet has joined a queue, of free or busy ports. Called only if
     /// [`listens`](Self::listens) is `true`.
-    fn arrived(&mut self, _input: usize, _output: usize) {}
+    fn on_arrival(&mut self, _input: usize, _output: usize) {}
 
     /// Passes each kind of pointers to `visit`, for `--trace-slots`: its name, and the positions by port.
     fn pointers(&self, _visit: &mut dyn FnMut(&'static str, &[u16])) {}

@@ -169,7 +169,7 @@ impl<const W: usize> Inputs<W> {
         }
         let class = self.kinds[usize::from(packet.kind)].class;
         shared.arriving[input] = Arriving { to: packet.to, last };
-        shared.statistics.arrived(input, packet.cells);
+        shared.statistics.on_arrival(input, packet.cells);
         shared.notes.note(Note::Arrive(input as u16, packet.to, packet.cells, class));
         (packet, class)
     }

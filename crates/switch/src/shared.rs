@@ -79,7 +79,7 @@ impl<const W: usize> Shared<W> {
         for Departure { at, packet } in &crossed[..std::mem::take(uncounted)] {
             let (at, Packet { arrived, kind, to, .. }) = (*at, *packet);
             statistics.complete(usize::from(to), kind, arrived, at);
-            let left = &mut |left: Ready, tick| statistics.left(left.kind, left.arrived, tick);
+            let left = &mut |left: Ready, tick| statistics.on_departure(left.kind, left.arrived, tick);
             links.offer(usize::from(to), Ready { at, arrived, kind }, left);
         }
     }

@@ -123,7 +123,7 @@ impl Statistics {
 
     /// Counts a packet that arrived.
     #[inline]
-    pub fn arrived(&mut self, input: usize, cells: u32) {
+    pub fn on_arrival(&mut self, input: usize, cells: u32) {
         self.arrived += u64::from(cells);
         self.at_input[input] += u64::from(cells);
         self.most_input = self.most_input.max(self.at_input[input]);
@@ -157,7 +157,7 @@ impl Statistics {
 
     /// Counts a packet whose last cell has left on the link of its output at `tick`.
     #[inline]
-    pub fn left(&mut self, kind: u16, arrived: u64, tick: u64) {
+    pub fn on_departure(&mut self, kind: u16, arrived: u64, tick: u64) {
         self.of[usize::from(kind)].throughs.record(tick - arrived);
     }
 

@@ -175,7 +175,7 @@ impl Tracker {
             }
             (Side::Server, flags) if flags == SYN | ACK && self.begun => {
                 if self.answered.is_none() && !self.syn_retransmitted {
-                    self.client.path.measured(now.saturating_sub(self.syn_at));
+                    self.client.path.add_handshake(now.saturating_sub(self.syn_at));
                 }
                 if self.established.is_none() {
                     self.syn_retransmitted |= self.answered.is_some();
@@ -187,7 +187,7 @@ impl Tracker {
             (Side::Client, ACK) if self.established.is_none() => {
                 if let Some(answered) = self.answered {
                     if !self.syn_retransmitted {
-                        self.server.path.measured(now.saturating_sub(answered));
+                        self.server.path.add_handshake(now.saturating_sub(answered));
                     }
                     self.established = Some(now);
                 }
@@ -384,7 +384,7 @@ impl Half {
             {
                 let time = now.saturating_sub(sent);
                 if with_data {
-                    self.path.answered(time)
+                    self.path.add_response(time)
                 } else {
                     self.path.acknowledged(time)
                 }
@@ -409,19 +409,19 @@ impl Path {
     }
 
     /// Adds a measurement by a handshake, which is not delayed.
-    fn measured(&mut self, time: u64) {
+    fn add_handshake(&mut self, time: u64) {
         self.recent = Some(time);
-        self.answered(time);
+        self.add_response(time);
     }
 
     /// Adds a measurement by a pure acknowledgement, which may have been delayed.
     fn acknowledged(&mut self, time: u64) {
-        self.answered(time);
+        self.add_response(time);
         self.recent = Some(self.least.unwrap_or(time).max(time.saturating_sub(DELAYED_ACK)));
     }
 
     /// Adds a measurement by a response, which may include think time, so that it is only an upper bound.
-    fn answered(&mut self, time: u64) {
+    fn add_response(&mut self, time: u64) {
         self.least = Some(self.least.map_or(time, |least| least.min(time)));
     }
 }

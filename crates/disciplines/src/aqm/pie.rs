@@ -195,7 +195,7 @@ impl<P: 'static> Qdisc<P> for Pie<P> {
         self.catch_up(cx.now());
         let Pie { law, controller, rng, queue, .. } = self;
         if queue.backlog().packets >= self.limit {
-            controller.overflowed();
+            controller.on_overflow();
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if controller.wants_drop(law, pkt.bytes(), queue.backlog().bytes, || rng.uniform())
@@ -211,7 +211,7 @@ impl<P: 'static> Qdisc<P> for Pie<P> {
         self.catch_up(cx.now());
         let Some(pkt) = self.queue.pop() else { return Next::Empty };
         let queued = (!self.queue.is_empty()).then_some(self.queue.backlog().bytes);
-        self.controller.sent(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
+        self.controller.on_departure(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
         Next::Packet(pkt)
     }
 

@@ -457,7 +457,8 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         flow.bytes += u64::from(bytes);
         if flow.bytes > u64::from(flow.ranked) {
             flow.ranked = saturated(flow.bytes);
-            self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
+            self.longest
+                .record_growth(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
         }
         let item = flow.item(place, at, bytes);
         if first {

@@ -341,7 +341,7 @@ impl<P> Drr<P> {
         flow.bytes += u64::from(bytes);
         self.backlog.add(bytes);
         if self.victim != Victim::Tail {
-            self.longest.grew(place.index(), flow.rank());
+            self.longest.record_growth(place.index(), flow.rank());
         }
         place
     }

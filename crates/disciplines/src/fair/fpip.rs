@@ -491,7 +491,7 @@ impl Core {
         // Equations (2) and (3).
         steps.short.apply(&mut state.short, if is_short { arrival.bytes } else { 0 });
         if !is_short {
-            self.flows.seen(arrival.flow, arrival.now, || ());
+            self.flows.record(arrival.flow, arrival.now, || ());
         }
         let congestion = state.pip.arrival(arrival.length, arrival.now);
         if congestion > draw() {
@@ -627,7 +627,7 @@ mod tests {
         let mut core = built("fpip").core;
         core.flows.sweep(Time::s(4));
         for (flow, ms) in [(W, 4_000), (X, 9_000), (Y, 9_500), (Z, 9_800)] {
-            core.flows.seen(FlowKey(flow), Time::ms(ms), || ());
+            core.flows.record(FlowKey(flow), Time::ms(ms), || ());
         }
         core.state = State {
             pip: core.state.pip.resumed(0.3, 70.0, Time::s(10)),

@@ -217,7 +217,7 @@ impl<P: 'static> Qdisc<P> for FqCodel<P> {
         let flow = &mut self.flows[bucket];
         self.backlog.add(pkt.bytes());
         flow.bytes += u64::from(pkt.bytes());
-        self.fattest.grew(bucket, flow.bytes);
+        self.fattest.record_growth(bucket, flow.bytes);
         self.packets.push_back(&mut flow.queue, pkt);
         // RFC 8290, section 4.1: a queue that is in neither list joins the end of the new queues, with a
         // quantum of credits.

@@ -241,7 +241,7 @@ impl<P> Qdisc<P> for FqPie<P> {
         let flow = &mut flows[bucket];
         flow.controller.catch_up(law, origin, flow.bytes, cx.now());
         if full {
-            flow.controller.overflowed();
+            flow.controller.on_overflow();
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if flow.controller.wants_drop(law, pkt.bytes(), flow.bytes, || rng.uniform())
@@ -282,7 +282,7 @@ impl<P> Qdisc<P> for FqPie<P> {
             flow.bytes -= u64::from(pkt.bytes());
             flow.deficit -= pkt.bytes() as i32;
             let queued = (!flow.queue.is_empty()).then_some(flow.bytes);
-            flow.controller.sent(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
+            flow.controller.on_departure(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
             return Next::Packet(pkt);
         }
         Next::Empty

@@ -238,7 +238,7 @@ impl<P> Scfq<P> {
         let place = self.queue.push(tag, Tagged { pkt, flow: flow_at, before: flow.last });
         flow.last = Some(place);
         if self.victim == Victim::Longest {
-            self.longest.grew(flow_at.index(), flow.rank());
+            self.longest.record_growth(flow_at.index(), flow.rank());
         }
         self.backlog.add(bytes);
         place

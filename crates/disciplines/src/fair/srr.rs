@@ -238,7 +238,7 @@ impl<P> Srr<P> {
         row.bytes += u64::from(bytes);
         self.backlog.add(bytes);
         if self.victim != Victim::Tail {
-            self.longest.grew(at, row.rank(at));
+            self.longest.record_growth(at, row.rank(at));
         }
         at
     }
@@ -272,7 +272,7 @@ impl<P> Srr<P> {
             self.row_of.entry(row.key, || NonZeroU32::MIN.saturating_add(at));
             self.turns.wake(at, u64::from(row.weight));
             if self.victim != Victim::Tail {
-                self.longest.grew(at, row.rank(at));
+                self.longest.record_growth(at, row.rank(at));
             }
         }
         self.full = self.remembered.max(2 * self.rows.len());

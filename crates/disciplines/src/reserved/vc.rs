@@ -88,14 +88,14 @@ impl Schedule for VirtualClock {
 
     #[inline]
     fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
-        self.queued.left(flow, head);
+        self.queued.on_departure(flow, head);
     }
 
     /// The next packet of the flow starts at the start of the dropped packet.
     fn on_revoke(&mut self, item: Item, emptied: bool) {
         *self.clocks.at(item.flow) = self.queued.start(item);
         if emptied {
-            self.queued.emptied(item.flow);
+            self.queued.on_empty(item.flow);
         }
     }
 

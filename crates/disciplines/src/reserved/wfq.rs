@@ -155,7 +155,7 @@ impl Schedule for Gps {
 
     #[inline]
     fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
-        self.queued.left(flow, head);
+        self.queued.on_departure(flow, head);
     }
 
     /// Removes a dropped packet as if the fluid had never had it.
@@ -168,7 +168,7 @@ impl Schedule for Gps {
             self.served.set(item.flow, start);
         }
         if emptied {
-            self.queued.emptied(item.flow);
+            self.queued.on_empty(item.flow);
         }
     }
 

@@ -17,14 +17,14 @@ impl<P> Probe<P> for Recorder<P> {
     #[inline]
     fn on_arrival(&mut self, at: PortId, meta: &Meta, now: Time) {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.arrived(meta, now);
+            meter.on_arrival(meta, now);
         }
     }
 
     #[inline]
     fn on_transmission(&mut self, at: PortId, meta: &Meta, payload: &P, now: Time) {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.sent(meta, now);
+            meter.on_departure(meta, now);
             if let Some(series) = &mut meter.series {
                 series.count((self.source_of)(payload), meta.bytes, now.since(meta.arrived), now);
             }
@@ -39,7 +39,7 @@ impl<P> Probe<P> for Recorder<P> {
             }
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.dropped(meta, (self.source_of)(payload), why, now);
+            meter.on_drop(meta, (self.source_of)(payload), why, now);
         }
     }
 
@@ -48,7 +48,7 @@ impl<P> Probe<P> for Recorder<P> {
             losses.marked += 1;
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.marked(now);
+            meter.on_mark(now);
         }
     }
 
@@ -65,7 +65,7 @@ impl<P> Probe<P> for Recorder<P> {
     #[inline]
     fn on_emission(&mut self, _node: u16, _meta: &Meta, payload: &P, now: Time) {
         if let Some(emissions) = &mut self.emissions {
-            emissions.emitted((self.source_of)(payload), now);
+            emissions.on_emission((self.source_of)(payload), now);
         }
     }
 

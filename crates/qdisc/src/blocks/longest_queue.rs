@@ -50,7 +50,7 @@ impl LongestQueue {
 
     /// Records that a queue has grown or is new.
     #[inline]
-    pub fn grew(&mut self, queue: u32, rank: Rank) {
+    pub fn record_growth(&mut self, queue: u32, rank: Rank) {
         if queue as usize >= self.keys.len() {
             self.keys.resize(queue as usize + 1, OUT);
         }
@@ -167,7 +167,7 @@ mod tests {
                     }
                 }
                 if let (0..=2, Some(rank)) = (op, queues[queue as usize]) {
-                    index.grew(queue, rank);
+                    index.record_growth(queue, rank);
                 }
             }
         }

@@ -202,7 +202,7 @@ impl Detector {
 
     /// The buffer overflowed. Its drops signal congestion, so the count of packets since the last signal
     /// restarts.
-    pub fn overflowed(&mut self) {
+    pub fn on_overflow(&mut self) {
         self.count = 0.0;
     }
 
@@ -351,7 +351,7 @@ mod tests {
         for count in 1..=19 {
             assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), RedDecision::Accept, "{count}");
         }
-        detector.overflowed();
+        detector.on_overflow();
         for count in 1..=19 {
             assert_eq!(
                 detector.decide(50_000.0, 1.0, || 0.0),

@@ -277,13 +277,13 @@ impl Source for Web {
     fn on(&mut self, event: Event, net: &mut Net<'_>) {
         match event {
             Event::Connected(_) => {}
-            Event::Received { conn, side, stream, total } => self.received((conn, stream), side, total, net),
+            Event::Received { conn, side, stream, total } => self.on_receipt((conn, stream), side, total, net),
             // Only an aborted connection is still in the table: others are removed before they close.
             Event::Closed(conn) | Event::Aborted(conn) => {
                 if let Some(user) = self.users_of.remove(&conn) {
                     self.aborted_quic(conn, user, net);
                 } else if let Some(connection) = self.connections.remove(&(conn, 0)) {
-                    self.aborted(conn, connection, net);
+                    self.on_abort(conn, connection, net);
                 }
             }
         }
@@ -395,7 +395,7 @@ impl Web {
         }
     }
 
-    fn received(&mut self, place: StreamKey, side: Side, total: u64, net: &mut Net<'_>) {
+    fn on_receipt(&mut self, place: StreamKey, side: Side, total: u64, net: &mut Net<'_>) {
         let Some(connection) = self.connections.get_mut(&place) else { return };
         if side == self.kind.reader() {
             self.kind.count_bytes(connection, total);
@@ -441,7 +441,7 @@ impl Web {
     }
 
     /// A connection was aborted with an object on it, or while it was idle.
-    fn aborted(&mut self, conn: ConnId, mut connection: Connection, net: &mut Net<'_>) {
+    fn on_abort(&mut self, conn: ConnId, mut connection: Connection, net: &mut Net<'_>) {
         let user = connection.user;
         self.users[user].kept.retain(|known| *known != conn);
         let Some(page) = self.users[user].page.as_mut() else { return };

@@ -189,7 +189,7 @@ impl<const W: usize> Arbiter<W> for Serena<W> {
         true
     }
 
-    fn arrived(&mut self, input: usize, output: usize) {
+    fn on_arrival(&mut self, input: usize, output: usize) {
         self.arrivals[input] = output as u16;
     }
 
@@ -248,7 +248,7 @@ mod tests {
         let first = Hand::cells([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(first.pairs(&mut *serena), "0-0 1-1 2-2");
         for (input, output) in [(0, 1), (1, 0), (2, 3), (3, 3)] {
-            serena.arrived(input, output);
+            serena.on_arrival(input, output);
         }
         let then = Hand::cells([[5, 3, 0, 0], [4, 1, 0, 0], [0, 0, 7, 6], [0, 0, 0, 2]]);
         assert_eq!(then.pairs(&mut *serena), "0-1 1-0 2-2 3-3");
@@ -257,8 +257,8 @@ mod tests {
         let heavy = Hand::cells([[1, 9, 0, 0], [9, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(heavy.pairs(&mut *serena), "0-0 1-1 2-2");
         // With the same weight it stays, too.
-        serena.arrived(0, 1);
-        serena.arrived(1, 0);
+        serena.on_arrival(0, 1);
+        serena.on_arrival(1, 0);
         let alike = Hand::cells([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(alike.pairs(&mut *serena), "0-0 1-1 2-2");
     }
@@ -270,7 +270,7 @@ mod tests {
         let mut serena = serena();
         let all = Hand::cells([[1, 1, 0, 0], [1, 1, 0, 0], [0; 4], [0; 4]]);
         assert_eq!(all.pairs(&mut *serena), "0-0 1-1");
-        serena.arrived(1, 0);
+        serena.on_arrival(1, 0);
         assert_eq!(all.clone().free(&[0], &[0, 1]).pairs(&mut *serena), "0-0");
         // 1-0 weighs more than 0-0, and input 0 gets what is left.
         let heavier = Hand::cells([[1, 1, 0, 0], [3, 1, 0, 0], [0; 4], [0; 4]]);

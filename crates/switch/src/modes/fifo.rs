@@ -37,7 +37,7 @@ impl<const W: usize> Fifo<W> {
 impl<const W: usize> Rules<W> for Fifo<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
-        self.arbiter.arrived(input, usize::from(packet.to));
+        self.arbiter.on_arrival(input, usize::from(packet.to));
         let cells = self.fifos.push(input, packet);
         shared.statistics.queue_has(cells);
     }

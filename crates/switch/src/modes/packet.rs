@@ -33,7 +33,7 @@ impl<const W: usize> PacketMode<W> {
 impl<const W: usize> Rules<W> for PacketMode<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
-        self.arbiter.arrived(input, usize::from(packet.to));
+        self.arbiter.on_arrival(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
         shared.statistics.queue_has(cells);
     }

@@ -42,12 +42,12 @@ impl<const W: usize> Rules<W> for Spf<W> {
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {
             Class::Short => {
-                self.short_arbiter.arrived(input, usize::from(packet.to));
+                self.short_arbiter.on_arrival(input, usize::from(packet.to));
                 let cells = self.short.push(input, usize::from(packet.to), packet);
                 shared.statistics.short_queue_has(cells);
             }
             Class::Long => {
-                self.long_arbiter.arrived(input, usize::from(packet.to));
+                self.long_arbiter.on_arrival(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
                 shared.statistics.queue_has(cells);
             }

@@ -92,7 +92,7 @@ impl<const W: usize> Paper<W> {
     pub fn ask(&self, arbiter: &mut dyn Arbiter<W>, matching: &mut Matching<W>) {
         matching.clear();
         for (input, output) in &self.arrivals {
-            arbiter.arrived(*input, *output);
+            arbiter.on_arrival(*input, *output);
         }
         if self.inputs.is_empty() || self.outputs.is_empty() {
             return;

@@ -84,7 +84,9 @@ pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), W
         return Err(WireError::Labelled { at });
     }
     let Some(payload) = header.payload.checked_add(UNIT as u16) else {
-        return Err(WireError::NoRoom { reason: "an IPv6 packet has at most 65,535 bytes behind its header" });
+        return Err(WireError::NoRoom {
+            reason: "an IPv6 packet has at most 65,535 bytes behind its header",
+        });
     };
     let label = [LABEL, OPTION as u8 - 2, high, low];
     if header.options.is_some() {
