@@ -1,12 +1,12 @@
 //! Whole cards over a few cells.
 
 use giveway_evaluate::{
-    Card, EvaluateError, Kept, Means, OwnRuns, Question, Request, States, Verdict, chosen, evaluate, json,
+    Backend, Card, EvaluateError, Kept, OwnRuns, Question, Request, States, Verdict, chosen, evaluate, json,
     page, text,
 };
 use giveway_observe::observe;
-use giveway_runner::Silent;
 use giveway_scenario::Trial;
+use giveway_trials::Silent;
 
 pub fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
     let names: Vec<String> = cells.iter().map(|name| (*name).to_owned()).collect();
@@ -26,7 +26,7 @@ pub fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
 }
 
 pub fn card(request: Request) -> Card {
-    evaluate(request, Means::Simulator, &Silent).unwrap()
+    evaluate(request, Backend::Simulator, &Silent).unwrap()
 }
 
 /// The verdict in a cell and metric against the first baseline.
@@ -92,7 +92,7 @@ fn the_two_states_of_fq_pie_are_found() {
 #[test]
 fn mistakes_are_named() {
     let fails = |request: Request| -> String {
-        match evaluate(request, Means::Simulator, &Silent) {
+        match evaluate(request, Backend::Simulator, &Silent) {
             Err(EvaluateError::Scenario(error)) => error.to_string(),
             Err(error) => error.to_string(),
             Ok(_) => panic!("it should be refused"),
@@ -162,7 +162,7 @@ fn a_discipline_in_code_and_one_without_parameters_are_named() {
         Ok(observe(scenario, &trial, false, &|_| true).expect("nothing stops it").0)
     };
     let source = Some("class Mine: ...".to_owned());
-    let found = evaluate(Request { source, ..asked }, Means::Own(own), &Silent).unwrap();
+    let found = evaluate(Request { source, ..asked }, Backend::Own(own), &Silent).unwrap();
     let best = found.best.as_ref().unwrap();
     let kept: Vec<Option<Kept>> = best.settings.iter().map(|setting| setting.kept).collect();
     assert_eq!(kept[0], Some(Kept::Unknown));

@@ -7,9 +7,9 @@ use giveway_judge::{Candidate, Code, Failed, Judgement, Ran, Request, Twist, jud
 use giveway_qdisc::{
     Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Rng, Span, Streams, Time,
 };
-use giveway_runner::Silent;
 use giveway_scenario::{Build, Scenario};
 use giveway_sim::Segment;
+use giveway_trials::Silent;
 
 /// A trick of the queue below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

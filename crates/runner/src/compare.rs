@@ -34,7 +34,9 @@ use giveway_workload::{Direction, Local};
 
 use crate::report::write_report;
 use crate::session::scenario_name;
-use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
+use crate::{Outcome, Results, RunnerError, Session};
+use giveway_record::chain;
+use giveway_trials::Frontend;
 
 pub use advice::{Advice, AdviceOptions, Block, Target, ranking};
 pub use capture::Capture;

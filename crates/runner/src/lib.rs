@@ -5,8 +5,8 @@
 //! scenarios for links of other rates, and the tables of their runs into findings. [`search`] finds the load
 //! of a switch at which the queues start to grow, or at which two arbiters are equal.
 //!
-//! This crate does not print. Messages, progress and interruptions go through a [`Frontend`], which the
-//! caller implements: the program `giveway` with a terminal, tests with [`Silent`]. Errors are
+//! This crate does not print. Messages, progress and interruptions go through a
+//! [`Frontend`](giveway_trials::Frontend), which the caller implements. Errors are
 //! [`RunnerError`]s.
 //!
 //! # Decisions
@@ -19,8 +19,6 @@ pub mod compare;
 pub mod cpu;
 mod error;
 mod export;
-mod frontend;
-mod in_order;
 pub mod outputs;
 pub mod report;
 pub mod search;
@@ -30,11 +28,7 @@ mod threads;
 mod traces;
 
 pub use error::RunnerError;
-pub use frontend::{Bar, Frontend, NoBar, Part, Progress, Silent, Unit, panic_message};
-pub use giveway_record::chain;
-pub use in_order::in_order;
-pub use session::{Observe, Results, Session, TrialError, manifest, pool, question, save, scenario_name};
-pub use threads::processors;
+pub use session::{Observe, Results, Session, TrialError, manifest, save, scenario_name};
 pub use traces::{PortFile, PortFileError};
 
 /// The outcome of a command, from the best to the worst.

@@ -11,7 +11,8 @@ use super::chosen::{Chosen, Place};
 use super::copy::Copy;
 use super::live::Live;
 use super::words::shown;
-use crate::{Bar, Frontend, RunnerError, Unit};
+use crate::RunnerError;
+use giveway_trials::{Bar, Frontend, Unit};
 
 /// The file that stands for the standard input.
 pub const STANDARD_INPUT: &str = "-";
