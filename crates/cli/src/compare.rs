@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use clap::{ValueEnum, value_parser};
 use giveway_capture::Moment;
+use giveway_compare::{Advice, AdviceOptions, Live, Mode, Request, Source, Stretch, Target, User, specs};
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{
-    Advice, AdviceOptions, Live, Mode, Request, Source, Stretch, Target, User, specs,
-};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_sim::tcp::Congestion;
 use giveway_trials::{Reuse, processors};

@@ -53,8 +53,9 @@ pub struct Args {
     /// Memory of a module for each link
     #[arg(long, value_name = "SIZE", default_value = "16mb")]
     memory: Bytes,
-    /// Folder of the judgement. It has the finished runs until the judgement is made: after Ctrl-C or a kill,
-    /// the same command resumes [default: judged/NAME]
+    /// Folder of the judgement (judgement.json). It has the finished runs until the judgement is made: after
+    /// Ctrl-C or a kill, the same command resumes. The author of the candidate must not be able to write it
+    /// [default: judged/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Take runs of the baseline from this folder of a run, a sweep or a card; may be repeated. A trial is found if
@@ -91,24 +92,24 @@ pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         return list_cells(&public(), out);
     }
     let name = args.candidate.as_deref().unwrap_or_default();
-    let dir = args.out.clone().unwrap_or_else(|| Path::new("judged").join(file_name(name)));
-    let lock = Lock::take(&dir)?;
+    let candidate = candidate(args, name)?;
     let request = Request {
         baseline: args.against.clone(),
-        secret: secret(args, &lock)?,
+        secret: secret(args)?,
         seeds: args.seeds,
         jobs: args.jobs.map_or_else(processors, usize::from),
         ..Request::default()
     };
-    let judgement = match candidate(args, name)? {
+    // Nothing is written before the flags are checked.
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("judged").join(file_name(name)));
+    let _lock = Lock::take(&dir)?;
+    let judgement = match candidate {
         Ok(candidate) => {
             stop::listen();
             judged(candidate.as_ref(), &request, args, &dir)?
         }
         Err(rejected) => Judgement::refused(name, &args.against, rejected),
     };
-    let failed = |source| FolderError::Write { path: dir.join(SECRET), source };
-    lock.dir().remove_all(SECRET).map_err(failed)?;
     write_whole(&dir.join("judgement.json"), format!("{:#}\n", json(&judgement)).as_bytes())?;
     if args.json {
         writeln!(out, "{}", json(&judgement))?;
@@ -131,9 +132,9 @@ fn judged(
     let open = |name: &str| dir.join(name);
     let failed = |source| FolderError::Write { path: dir.to_owned(), source };
     let own: Lines<Observed> =
-        Lines::open(&open("candidate.jsonl"), &about, SECRET_RIGHTS, &frontend).map_err(failed)?;
+        Lines::open(&open("candidate.jsonl"), &about, RIGHTS, &frontend).map_err(failed)?;
     let baseline: Lines<Measured> =
-        Lines::open(&open("baseline.jsonl"), &about, SECRET_RIGHTS, &frontend).map_err(failed)?;
+        Lines::open(&open("baseline.jsonl"), &about, RIGHTS, &frontend).map_err(failed)?;
     let found = own.found() + baseline.found();
     if found > 0 && !args.quiet {
         show::message(&format!("{} has {found} runs, which are not repeated", dir.display()));
@@ -141,8 +142,12 @@ fn judged(
     let stores = Stores { candidate: &own, baseline: &Reusing::new(&baseline, &other) };
     match judge_with(candidate, request, stores, &frontend) {
         Err(EvaluateError::Stopped) => {
+            let all = match args.secret {
+                Some(_) => "",
+                None => " with the public cells; the others are drawn anew without --secret",
+            };
             show::message(&format!(
-                "stopped: {} has the finished runs, and the same command resumes",
+                "stopped: {} has the finished runs, and the same command resumes{all}",
                 dir.display()
             ));
             Err(CliError::Reported(Outcome::Interrupted))
@@ -166,24 +171,15 @@ fn candidate(args: &Args, name: &str) -> Result<Result<Box<dyn Candidate + Send>
     named(name, limits).map_err(|error| CliError::Usage(format!("{name} cannot be read: {error}")))
 }
 
-/// The secret that was drawn for a judgement, until it is made.
-const SECRET: &str = ".secret";
+/// Rights of files that the author of a candidate must not read: runs in held-out cells.
+const RIGHTS: u32 = 0o600;
 
-/// Rights of files that the author of a candidate must not read: the secret, and the runs in held-out cells.
-const SECRET_RIGHTS: u32 = 0o600;
-
-/// The secret of the file; or one that is drawn now. A judgement that was stopped resumes with its own.
-fn secret(args: &Args, folder: &Lock) -> Result<String, CliError> {
+/// The secret of the file; or one that is drawn now, which is not kept: who could read it, or write another
+/// one, would know the held-out cells.
+fn secret(args: &Args) -> Result<String, CliError> {
     let Some(path) = &args.secret else {
         use std::hash::{BuildHasher, RandomState};
-        if let Ok(text) = folder.dir().file(SECRET).and_then(std::io::read_to_string) {
-            return Ok(text);
-        }
-        let text = RandomState::new().hash_one(0).to_string();
-        let written =
-            folder.dir().new_file(SECRET, SECRET_RIGHTS).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|source| FolderError::Write { path: folder.dir().path().join(SECRET), source })?;
-        return Ok(text);
+        return Ok(RandomState::new().hash_one(0).to_string());
     };
     let text = input::read_given(path)
         .map_err(|error| CliError::Usage(format!("{} cannot be read: {}", path.display(), error)))?;

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use giveway_compare::{Advice, AdviceOptions, Mode, Request, Source, Stretch, Target, specs};
 use giveway_qdisc::Rate;
-use giveway_runner::compare::{Advice, AdviceOptions, Mode, Request, Source, Stretch, Target, specs};
 use giveway_runner::{Outcome, RunnerError, Session, scenario_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -57,7 +57,7 @@ impl RunnerError {
     }
 
     /// Adds the failed action to an error of the operating system.
-    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> RunnerError {
+    pub fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> RunnerError {
         let action = action.into();
         move |source| RunnerError::Io { action, source }
     }

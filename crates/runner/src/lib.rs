@@ -1,13 +1,12 @@
 //! Runs scenarios: each discipline with each seed, in parallel, with results in folders that can be resumed.
 //!
 //! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads,
-//! keeps each result in a run folder if it has one, and returns the table. [`compare`] turns a capture into
-//! scenarios for links of other rates, and the tables of their runs into findings. [`search`] finds the load
-//! of a switch at which the queues start to grow, or at which two arbiters are equal.
+//! keeps each result in a run folder if it has one, and returns the table. [`search`] finds the load of a
+//! switch at which the queues start to grow, or at which two arbiters are equal. [`study`] runs the studies of
+//! papers.
 //!
 //! This crate does not print. Messages, progress and interruptions go through a
-//! [`Frontend`](giveway_trials::Frontend), which the caller implements. Errors are
-//! [`RunnerError`]s.
+//! [`Frontend`](giveway_trials::Frontend), which the caller implements. Errors are [`RunnerError`]s.
 //!
 //! # Decisions
 //! - Results are in the order of the trials, so a table does not depend on the number of threads.
@@ -15,7 +14,6 @@
 //! - The paths of outputs are checked before anything runs, so that a run of an hour does not end with a file
 //!   that cannot be written.
 
-pub mod compare;
 pub mod cpu;
 mod error;
 mod export;

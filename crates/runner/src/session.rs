@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
 
     /// Simulates one scenario without any output, and returns its table; `None` if a trial did not finish.
     /// The front end has shown the message of a trial that failed.
-    pub(crate) fn measure(&self, scenario: &Scenario, name: &str) -> Option<Table> {
+    pub fn measure(&self, scenario: &Scenario, name: &str) -> Option<Table> {
         let trials = scenario.trials();
         let mut kept = vec![None; trials.len()];
         self.take(scenario, &trials, &mut kept);

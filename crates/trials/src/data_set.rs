@@ -271,3 +271,153 @@ fn part_name(number: u64) -> String {
 fn number_of(name: &str) -> Option<u64> {
     name.rsplit_once("/part-")?.1.strip_suffix(".parquet")?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::frontend::{Bar, NoBar, Silent, Unit};
+    use crate::reuse::{Reuse, ReuseError};
+
+    /// A front end that keeps messages.
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Frontend for Heard {
+        fn message(&self, text: &str) {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+        fn bar(&self, _: &str, _: u64, _: Unit) -> Box<dyn Bar> {
+            Box::new(NoBar)
+        }
+    }
+
+    fn row(key: Key, point: u64) -> Row<Measured> {
+        let names: Vec<String> = vec!["goodput_bps".to_owned(), format!("src.p{point}.lead")];
+        let measured = Measured {
+            fingerprint: format!("{key:032x}"),
+            events: key as u64,
+            names: names.into(),
+            values: vec![Some(0.1 + key as f64), None],
+        };
+        let trial = Row { key, point, qdisc: "fifo".to_owned(), seed: key as u64, ..Row::default() };
+        trial.with(measured)
+    }
+
+    fn trial(key: Key) -> Row<()> {
+        Row { key, ..Row::default() }
+    }
+
+    fn open(dir: &Path, heard: &Heard) -> DataSet {
+        DataSet::open(dir, &[], giveway_sources::SIMULATION, heard).unwrap()
+    }
+
+    fn parts(dir: &Path) -> Vec<PathBuf> {
+        let mut parts: Vec<PathBuf> =
+            fs::read_dir(dir.join(TRIALS)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        parts.sort();
+        parts
+    }
+
+    #[test]
+    fn what_was_written_is_found_by_the_next_process_and_by_other_commands() {
+        let dir = tempfile::tempdir().unwrap();
+        let heard = Heard::default();
+        let data = open(dir.path(), &heard);
+        [(1, 0), (2, 0), (3, 7)].into_iter().for_each(|(key, point)| data.keep(row(key, point)).unwrap());
+        data.flush().unwrap();
+        // A kill loses what waits.
+        data.keep(row(4, 0)).unwrap();
+        assert!(matches!(
+            DataSet::open(dir.path(), &[], giveway_sources::SIMULATION, &heard),
+            Err(FolderError::Busy { .. })
+        ));
+        drop(data);
+        let data = open(dir.path(), &heard);
+        assert_eq!(data.count(), 3);
+        let found = data.find(&trial(3)).unwrap();
+        assert_eq!((found.value("goodput_bps"), found.events), (Some(3.1), 3));
+        assert!(data.find(&trial(4)).is_none());
+        drop(data);
+        let other = Reuse::of(&[dir.path().to_owned()], &heard).unwrap();
+        assert_eq!(other.take(2).unwrap().unwrap().value("goodput_bps"), Some(2.1));
+        assert!(other.take(4).unwrap().is_none());
+        assert!(heard.0.into_inner().unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_same_trials_give_the_same_bytes() {
+        let folder = |order: &[Key], interrupted: bool| {
+            let dir = tempfile::tempdir().unwrap();
+            for keys in order.chunks(if interrupted { 2 } else { order.len() }) {
+                let data = open(dir.path(), &Heard::default());
+                keys.iter().for_each(|key| data.keep(row(*key, (*key % 2) as u64)).unwrap());
+                data.flush().unwrap();
+            }
+            let data = open(dir.path(), &Heard::default());
+            data.complete().unwrap();
+            let parts: Vec<Vec<u8>> = parts(dir.path()).iter().map(|part| fs::read(part).unwrap()).collect();
+            assert_eq!(parts.len(), 2);
+            (parts, open_again(dir, data))
+        };
+        // What is complete is found again.
+        fn open_again(dir: tempfile::TempDir, data: DataSet) -> usize {
+            drop(data);
+            open(dir.path(), &Heard::default()).count()
+        }
+        let (one, all) = folder(&[1, 2, 3, 4, 5], false);
+        assert_eq!((folder(&[5, 3, 1, 2, 4], true).0, all), (one, 5));
+    }
+
+    #[test]
+    fn damaged_parts_and_those_of_another_version_run_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = open(dir.path(), &Heard::default());
+        [(1, 0), (2, 1)].into_iter().for_each(|(key, point)| data.keep(row(key, point)).unwrap());
+        data.flush().unwrap();
+        drop(data);
+        let damaged = parts(dir.path()).remove(0);
+        let mut bytes = fs::read(&damaged).unwrap();
+        bytes[40] ^= 1;
+        fs::write(&damaged, bytes).unwrap();
+        // A part that a killed process left without a line in the list.
+        fs::write(dir.path().join("trials/part-00000009.parquet"), "half").unwrap();
+        let refused = Reuse::of(&[dir.path().to_owned()], &Silent);
+        assert!(matches!(refused.err(), Some(ReuseError::Damaged(damage)) if damage.file == damaged));
+        let heard = Heard::default();
+        let data = open(dir.path(), &heard);
+        assert!(data.find(&trial(1)).is_none() && data.find(&trial(2)).is_some());
+        let [said] = &heard.0.into_inner().unwrap()[..] else { panic!("one part is damaged") };
+        assert!(said.ends_with("its SHA-256 does not match: its trials run again"), "{said}");
+        assert_eq!(parts(dir.path()).len(), 1);
+        drop(data);
+
+        let heard = Heard::default();
+        let other = DataSet::open(dir.path(), &[], "0.0.1, sources 0", &heard).unwrap();
+        assert_eq!((other.count(), parts(dir.path()).len()), (0, 0));
+        let said = heard.0.into_inner().unwrap().concat();
+        assert!(said.contains("and this is 0.0.1, sources 0: they run again"), "{said}");
+    }
+
+    #[test]
+    fn a_folder_without_trials_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in [dir.path().to_owned(), dir.path().join("none")] {
+            let refused = Reuse::of(std::slice::from_ref(&folder), &Silent).err().unwrap();
+            assert!(matches!(&refused, ReuseError::Nothing(path) if *path == folder), "{refused}");
+        }
+        for (text, part) in [
+            ("{}", "manifest.json"),
+            ("{\"giveway_trials\": 9}", "format 9"),
+            ("{\"giveway_sweep\": 1}", "format 1"),
+        ] {
+            for name in [LIST, "manifest.json"] {
+                fs::write(dir.path().join(name), text).unwrap();
+            }
+            let refused = Reuse::of(&[dir.path().to_owned()], &Silent).err().unwrap().to_string();
+            assert!(refused.contains(part) || refused.contains("is damaged"), "{refused}");
+        }
+    }
+}

@@ -12,7 +12,7 @@ use super::hours::{HOUR, Hours, busy_and_idle};
 use super::reading::{Reading, Source, Started};
 use super::traffic;
 use super::words::{Mode, word};
-use crate::RunnerError;
+use giveway_runner::RunnerError;
 use giveway_trials::Frontend;
 
 /// A capture that was read.
