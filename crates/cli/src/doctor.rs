@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use giveway_kernel::{KernelError, attach, tools};
-use giveway_runner::{Outcome, processors};
+use giveway_runner::Outcome;
+use giveway_trials::processors;
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -97,10 +98,10 @@ fn live() -> Part {
 
 /// Real hosts in network namespaces.
 fn testbed() -> Part {
-    let missing = giveway_testbed::ready().err().iter().map(|error| giveway_runner::chain(error)).collect();
+    let missing = giveway_testbed::ready().err().iter().map(|error| giveway_record::chain(error)).collect();
     let mut remarks = Vec::new();
     if let Err(error) = giveway_testbed::pcap::ready() {
-        remarks.push(format!("without --pcap: {}", giveway_runner::chain(&error)));
+        remarks.push(format!("without --pcap: {}", giveway_record::chain(&error)));
     }
     Part { name: "testbed, evaluate --testbed", about: "real hosts on this machine", missing, remarks }
 }
@@ -108,7 +109,7 @@ fn testbed() -> Part {
 /// BPF qdiscs.
 fn kernel() -> Part {
     let missing: Vec<KernelError> = attach::ready().err().into_iter().chain(tools::missing()).collect();
-    let missing = missing.iter().map(|error| giveway_runner::chain(error)).collect();
+    let missing = missing.iter().map(|error| giveway_record::chain(error)).collect();
     Part { name: "kernel", about: "disciplines as BPF qdiscs", missing, remarks: Vec::new() }
 }
 

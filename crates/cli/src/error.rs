@@ -11,6 +11,7 @@ use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::{LoadError, ScenarioError};
 use giveway_sweep::SweepError;
 use giveway_testbed::TestbedError;
+use giveway_trials::ReuseError;
 
 use crate::live::BridgeError;
 use crate::reservation_args::KeyError;
@@ -32,6 +33,9 @@ pub enum CliError {
     /// A file of results cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The trials of another folder cannot be taken.
+    #[error("--reuse: {0}")]
+    Reuse(#[from] ReuseError),
     /// A sweep cannot start, or its results cannot be kept.
     #[error(transparent)]
     Sweep(#[from] SweepError),
@@ -83,6 +87,7 @@ impl CliError {
             | CliError::Reserve(ReserveError::Signals { .. })
             | CliError::Testbed(_)
             | CliError::Load(_)
+            | CliError::Reuse(_)
             | CliError::Scenario(..) => Outcome::Wrong,
             CliError::Unavailable(_) => Outcome::Failed,
             CliError::Sweep(error) if error.is_refusal() => Outcome::Wrong,
@@ -101,7 +106,7 @@ impl CliError {
     pub fn text(&self) -> String {
         let text = match self {
             CliError::Scenario(error, _) => error.to_string(),
-            other => giveway_runner::chain(other),
+            other => giveway_record::chain(other),
         };
         harmless(&text).into_owned()
     }

@@ -39,8 +39,8 @@ use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role}
 use giveway_live::reservations::{self, ReservedFlows};
 use giveway_live::{DirectionSetup, headers};
 use giveway_qdisc::{PortId, Span, Streams, Time};
+use giveway_record::chain;
 use giveway_replay::Tracer;
-use giveway_runner::chain;
 use giveway_watch::{json, summary};
 
 use crate::error::CliError;

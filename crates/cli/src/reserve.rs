@@ -17,8 +17,8 @@ use giveway_live::clock::wall_ns;
 use giveway_live::privilege::{self, Role};
 use giveway_live::station::Station;
 use giveway_qdisc::Span;
+use giveway_record::chain;
 use giveway_reserve::{Kind, Message, Tuple};
-use giveway_runner::chain;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::error::CliError;

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin as At, Renderer, Snippet};
 use giveway_document::harmless;
-use giveway_runner::chain;
+use giveway_record::chain;
 use giveway_scenario::{Diagnostic, Excerpt, Origin, Place, Severity};
 
 use crate::terminal;

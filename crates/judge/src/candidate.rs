@@ -8,6 +8,7 @@ use giveway_files::input;
 use giveway_measure::Record;
 use giveway_observe::observe_network;
 use giveway_qdisc::{LinkContext, Qdisc};
+use giveway_record::Digest;
 use giveway_scenario::{Backend, Build, Queue, Scenario, Trial, discipline};
 use giveway_sim::Segment;
 use giveway_wasm::{Failure, Limits, Mistake, Module};
@@ -43,6 +44,12 @@ pub trait Candidate: Sync {
 
     /// The specification that stands for it in a scenario.
     fn stands_for(&self) -> &str;
+
+    /// What decides its runs, besides the scenario and the seed. Two candidates with the same one have equal
+    /// runs.
+    fn identity(&self) -> Vec<u8> {
+        self.name().into()
+    }
 
     /// Runs a scenario with a seed. Every judged link runs the candidate behind an observer, and behind the
     /// hidden change if there is one: see [`Around`].
@@ -154,12 +161,15 @@ impl Candidate for BuiltIn {
 pub struct Program {
     name: String,
     module: Module,
+    /// The digest of the module, and its limits.
+    identity: String,
 }
 
 impl Program {
-    /// The program of a module.
-    pub fn new(name: &str, module: Module) -> Program {
-        Program { name: name.to_owned(), module }
+    /// The program of a module, of which `bytes` are the file.
+    pub fn new(name: &str, module: Module, bytes: &[u8]) -> Program {
+        let identity = format!("{} {module:?}", Digest::of_bytes(bytes).sha256);
+        Program { name: name.to_owned(), module, identity }
     }
 }
 
@@ -170,6 +180,10 @@ impl Candidate for Program {
 
     fn stands_for(&self) -> &str {
         STAND_IN
+    }
+
+    fn identity(&self) -> Vec<u8> {
+        self.identity.clone().into()
     }
 
     fn run(
@@ -227,7 +241,7 @@ pub fn named(name: &str, limits: Limits) -> std::io::Result<Result<Box<dyn Candi
     }
     let bytes = input::read(Path::new(name))?;
     Ok(match Module::read(&bytes, limits) {
-        Ok(module) => Ok(Box::new(Program::new(name, module))),
+        Ok(module) => Ok(Box::new(Program::new(name, module, &bytes))),
         Err(error) => Err(Rejected::new(Code::Module, error.to_string())),
     })
 }

@@ -31,9 +31,10 @@ mod watch;
 mod work;
 
 pub use candidate::{Around, BuiltIn, Candidate, Failed, Program, Ran, STAND_IN, named, run_built};
-pub use judge::{Judgement, Request, judge};
+pub use judge::{Judgement, Request, judge, judge_with};
 pub use rejected::{Code, Rejected};
 pub use show::{json, text};
 pub use split::public;
 pub use twist::Twist;
 pub use watch::Seen;
+pub use work::{Observed, Stores};

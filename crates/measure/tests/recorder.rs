@@ -316,6 +316,17 @@ fn fairness_within_a_source() {
     missing(&with_flows([transfer(1)]), "src.calls.jain");
 }
 
+/// Of two flows the one with the lower number is the first, and every byte that arrived counts.
+#[test]
+fn the_lead_of_one_of_two_flows() {
+    let flow = |id, goodput_bytes| FlowReport { goodput_bytes, ..transfer(id) };
+    close(&with_flows([flow(2, 1_000), flow(1, 3_000)]), "src.web.lead", 0.5);
+    close(&with_flows([flow(1, 0), flow(2, 500)]), "src.web.lead", -1.0);
+    missing(&with_flows([flow(1, 0), flow(2, 0)]), "src.web.lead");
+    missing(&with_flows([flow(1, 500)]), "src.web.lead");
+    missing(&with_flows([flow(1, 500), flow(2, 500), flow(3, 500)]), "src.web.lead");
+}
+
 /// A transfer and an endless transfer have 1 and 3 retransmissions among 10 and 30 data packets, of which one
 /// follows a timeout, one is a probe, and all are needless. Groups and datagrams do not count.
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use giveway_evaluate::{
-    Card, EvaluateError, Means, OwnRuns, Request, cells, chosen, evaluate, json, page, scenario_of, text,
+    Backend, Card, EvaluateError, OwnRuns, Request, cells, chosen, evaluate, json, page, scenario_of, text,
 };
 use giveway_scenario::{Scenario, Trial};
 use pyo3::exceptions::PyValueError;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 use crate::own::{self, Own};
-use crate::running::{Exception, Watched};
+use crate::running::{Exception, Watched, threads};
 
 /// A card: its text, all numbers as JSON, its page, and the scenario of each cell by name.
 type Shown = (String, String, String, Vec<(String, String)>);
@@ -36,7 +36,7 @@ pub fn evaluate_discipline(
 ) -> PyResult<Shown> {
     let (seeds, short, timing, tune, sensitivity, jobs) = options;
     let cells = chosen(&cells).map_err(|error| raised(py, &error))?;
-    let jobs = if jobs == 0 { giveway_runner::processors() } else { usize::from(jobs) };
+    let jobs = threads(jobs);
     let source = own.as_ref().map(|own| own.source.clone());
     let request = Request {
         candidate,
@@ -57,7 +57,7 @@ pub fn evaluate_discipline(
     let kept = exception.clone();
     let waited =
         watched.wait_and_serve(py, progress.as_ref(), move |caller| -> Result<Card, EvaluateError> {
-            let Some(own) = own.map(Arc::new) else { return evaluate(request, Means::Simulator, &theirs) };
+            let Some(own) = own.map(Arc::new) else { return evaluate(request, Backend::Simulator, &theirs) };
             let run_own: &mut OwnRuns<'_> = &mut |scenario: &Scenario, seed: u64| {
                 let trial = Trial { discipline: 0, name: own.name.clone(), seed };
                 let (own, scenario, frontend) = (Arc::clone(&own), scenario.clone(), theirs.clone());
@@ -67,7 +67,7 @@ pub fn evaluate_discipline(
                     EvaluateError::Stopped
                 })
             };
-            evaluate(request, Means::Own(run_own), &theirs)
+            evaluate(request, Backend::Own(run_own), &theirs)
         });
     let (card, stopped) = waited.ended(py);
     if let Some(error) = stopped {

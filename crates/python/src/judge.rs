@@ -33,7 +33,7 @@ pub fn judge_discipline(
     // A discipline in Python runs in the calling thread, which also waits.
     let jobs = match (&own, jobs) {
         (Some(_), _) => 1,
-        (None, 0) => giveway_runner::processors(),
+        (None, 0) => giveway_trials::processors(),
         (None, jobs) => usize::from(jobs),
     };
     let request = Request { baseline: against, secret, seeds, jobs, ..Request::default() };

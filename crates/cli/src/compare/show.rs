@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use giveway_compare::{Advice, Capture, Link, Mode, Situation, ranking, word};
 use giveway_measure::{DisciplineRow, Estimate, Style, Table};
 use giveway_runner::Results;
-use giveway_runner::compare::{Advice, Capture, Link, Mode, Situation, ranking, word};
 use giveway_workload::Direction;
 
 use crate::terminal;

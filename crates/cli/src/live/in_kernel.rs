@@ -26,7 +26,7 @@ use giveway_kernel_plan::plan::Plan;
 use giveway_live::clock::monotonic_ns;
 use giveway_live::privilege::{self, Confinement, Identity};
 use giveway_qdisc::Rate;
-use giveway_runner::chain;
+use giveway_record::chain;
 use giveway_watch::{Direction, Snapshot, json, summary};
 
 use super::args::Args;

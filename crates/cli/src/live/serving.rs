@@ -7,7 +7,7 @@ use std::sync::Arc;
 use giveway_control::ControlApi;
 use giveway_control::server::{Control, Listener, Metrics, Service, exposure, serve};
 use giveway_live::privilege::{self, Role};
-use giveway_runner::chain;
+use giveway_record::chain;
 
 use super::error::BridgeError;
 use crate::show;

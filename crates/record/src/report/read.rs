@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use giveway_files::Dir;
-use giveway_measure::{DelayRow, DelaySummary, Table, Trial};
+use giveway_measure::{DelayRow, DelaySummary, Summary, Table, Trial};
 use giveway_qdisc::{DropReason, Rate, Span, Time};
 
 pub(crate) use self::manifest::Measured;
@@ -148,6 +148,18 @@ impl Folder {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let table = Table::new(&runs);
         Ok(Folder { dir, bytes, name, manifest, scenario, trials, table })
+    }
+
+    /// The finished trials with their results.
+    pub fn summaries(&self) -> Result<Vec<(Trial, Summary)>, ReportError> {
+        let summary = |(trial, folder): &(Trial, PathBuf)| match read_summary(&self.dir, folder) {
+            Ok((found, _)) => Ok((trial.clone(), found.summary)),
+            Err(damage) => Err(ReportError::Damaged {
+                damage,
+                again: again(&self.manifest.created_by, self.path(), false),
+            }),
+        };
+        self.trials.iter().map(summary).collect()
     }
 
     /// The path of the folder.

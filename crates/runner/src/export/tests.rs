@@ -320,7 +320,7 @@ fn a_stopped_run_keeps_the_earlier_file() {
     std::fs::write(&file, "an earlier export").unwrap();
     let scenario = scenario(|text| text);
     let trial = &scenario.trials()[0];
-    let exports = Exports::begin(&file, &scenario, true, &crate::Silent).unwrap();
+    let exports = Exports::begin(&file, &scenario, true, &giveway_trials::Silent).unwrap();
     let (target, network) = exports.of(trial).expect("it is the first seed");
     let ran = giveway_observe::observe_network(network, false, |recorder| {
         target.run(network, trial, &|_, spec, context| spec.build(context), recorder, &|share| share < 0.5)

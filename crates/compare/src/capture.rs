@@ -12,7 +12,8 @@ use super::hours::{HOUR, Hours, busy_and_idle};
 use super::reading::{Reading, Source, Started};
 use super::traffic;
 use super::words::{Mode, word};
-use crate::{Frontend, RunnerError};
+use giveway_runner::RunnerError;
+use giveway_trials::Frontend;
 
 /// A capture that was read.
 pub struct Capture {

@@ -11,7 +11,8 @@ use super::chosen::{Chosen, Place};
 use super::copy::Copy;
 use super::live::Live;
 use super::words::shown;
-use crate::{Bar, Frontend, RunnerError, Unit};
+use giveway_runner::RunnerError;
+use giveway_trials::{Bar, Frontend, Unit};
 
 /// The file that stands for the standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -123,7 +124,7 @@ impl Source {
                 if has_input {
                     break;
                 }
-                return Err(RunnerError::Reported(crate::Outcome::Interrupted));
+                return Err(RunnerError::Reported(giveway_runner::Outcome::Interrupted));
             }
             progress.packet(frontend);
             if let Some(keep) = &mut keep {

@@ -14,8 +14,9 @@ use giveway_workload::{Direction, Workload};
 use super::capture::Capture;
 use super::hours::Hours;
 use super::words::{Mode, shown};
-use crate::outputs::{Kind, existing, may_write, removing};
-use crate::{Frontend, RunnerError};
+use giveway_runner::RunnerError;
+use giveway_runner::outputs::{Kind, existing, may_write, removing};
+use giveway_trials::Frontend;
 
 /// The link that the traffic of the capture crosses in the simulation.
 #[derive(Clone, Debug)]

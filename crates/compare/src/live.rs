@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use nix::unistd::{Gid, Uid, geteuid, initgroups, setresgid, setresuid};
 
-use crate::RunnerError;
+use giveway_runner::RunnerError;
 
 /// A capture to make.
 #[derive(Clone, Debug)]

@@ -4,6 +4,8 @@
 //! its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
 //! which can be run again with `giveway run`, and the tables of its runs become findings.
 
+#![forbid(unsafe_code)]
+
 mod advice;
 mod capture;
 mod chosen;
@@ -32,9 +34,11 @@ use giveway_scenario::Scenario;
 use giveway_sim::tcp::Congestion;
 use giveway_workload::{Direction, Local};
 
-use crate::report::write_report;
-use crate::session::scenario_name;
-use crate::{Frontend, Outcome, Results, RunnerError, Session, chain};
+use giveway_record::chain;
+use giveway_runner::report::write_report;
+use giveway_runner::scenario_name;
+use giveway_runner::{Outcome, Results, RunnerError, Session};
+use giveway_trials::Frontend;
 
 pub use advice::{Advice, AdviceOptions, Block, Target, ranking};
 pub use capture::Capture;

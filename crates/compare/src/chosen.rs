@@ -2,7 +2,7 @@
 
 use ::giveway_capture::{Moment, utc};
 
-use crate::RunnerError;
+use giveway_runner::RunnerError;
 
 /// The part of a capture that is used, as its packets are read.
 pub(super) struct Chosen {

@@ -9,7 +9,7 @@ use ::giveway_capture::{EnhancedPacket, Frame, InterfaceDescription, Writer};
 use giveway_files::Dir;
 
 use super::words::shown;
-use crate::RunnerError;
+use giveway_runner::RunnerError;
 
 /// Bytes of a packet that are copied: headers of several encapsulations are shorter.
 const KEPT: usize = 256;
