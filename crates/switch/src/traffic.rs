@@ -28,7 +28,8 @@ pub struct Arrival {
 /// The packets that arrive at one input.
 pub trait Source: Send {
     /// The next packet; `None` when there are no more. `first` grows by at least one from packet to packet,
-    /// and by at least the size of the packet where cells arrive one after the other ([`TrafficSources::serial`]).
+    /// and by at least the size of the packet where cells arrive one after the other
+    /// ([`TrafficSources::serial`]).
     fn next(&mut self) -> Option<Arrival>;
 
     /// Appends the next packets to `into` up to its capacity, or fewer when there are no more.

@@ -135,8 +135,8 @@ impl Receiver {
         segment.flags |= Segment::ACK;
         segment.ack = self.next;
         if sack && !self.out_of_order.is_empty() {
-            // RFC 2018, section 3: with time stamps an option has space for three blocks. RFC 2018, section 4:
-            // each is repeated in at least three acknowledgements, some of which may be lost.
+            // RFC 2018, section 3: with time stamps an option has space for three blocks. Each is repeated in
+            // at least three acknowledgements, some of which may be lost: RFC 2018, section 4.
             let blocks = self.out_of_order.list().iter().take(segment.sack.len());
             for (block, (from, to)) in segment.sack.iter_mut().zip(blocks) {
                 // A receiver window is at most 2^30 bytes, so distances fit.
