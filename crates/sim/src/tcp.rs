@@ -104,7 +104,7 @@ mod tests {
                 "3.2.3.3",
             ],
         ),
-        (9937, "Proportional Rate Reduction (PRR)", &["5", "6"]),
+        (9937, "Proportional Rate Reduction (PRR)", &["6.1", "6.2"]),
     ];
 
     /// All source files of the module.

@@ -15,7 +15,7 @@
 //! - 40 bytes in the sender, and a division for each acknowledgement in recovery.
 //!
 //! # References
-//! - RFC 9937, sections 5 and 6; RFC 6937.
+//! - RFC 9937, sections 6.1 and 6.2; RFC 6937.
 
 /// A reduction that is under way; all sizes in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// Starts a reduction from `flight` bytes to `threshold`: RFC 9937, section 5.
+    /// Starts a reduction from `flight` bytes to `threshold`: RFC 9937, section 6.1.
     pub fn begin(flight: u64, threshold: u64, window: u64) -> Prr {
         Prr { threshold, flight: flight.max(1), delivered: 0, out: 0, window }
     }
@@ -49,19 +49,19 @@ impl Prr {
     }
 
     /// An acknowledgement has delivered `delivered` bytes, and `pipe` are left in the network. `safe` is true
-    /// if it advances without further losses: RFC 9937, section 6.
+    /// if it advances without further losses: RFC 9937, section 6.2.
     pub fn on_ack(&mut self, delivered: u64, pipe: u64, safe: bool, mss: u64) {
         if delivered == 0 {
             return;
         }
         self.delivered += delivered;
         let mut send = if pipe > self.threshold {
-            // RFC 9937, section 6, the proportional part: what has left follows what has arrived, in the
+            // RFC 9937, section 6.2, the proportional part: what has left follows what has arrived, in the
             // ratio of the two windows.
             let share = (self.delivered * self.threshold).div_ceil(self.flight);
             share.next_multiple_of(mss).saturating_sub(self.out)
         } else {
-            // RFC 9937, section 6, the reduction bound: as much leaves as arrives, and with progress one
+            // RFC 9937, section 6.2, the reduction bound: as much leaves as arrives, and with progress one
             // segment more, but never above the threshold.
             let most = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
             most.min(self.threshold - pipe)

@@ -156,7 +156,7 @@ impl Extra {
     /// its window in recovery has none.
     pub fn begin_reduction(&mut self, board: &Scoreboard, window: u64, controller: &dyn Controller) {
         if !self.needs.own_recovery {
-            // RFC 9937, section 5: what was SACKed before is not delivered during the recovery.
+            // RFC 9937, section 6.1: what was SACKed before is not delivered during the recovery.
             let flight = board.outstanding() - board.sacked() + self.newly_delivered;
             // The window starts from what is in the network, so that the reduction lets nothing out at once.
             let first = window.min(board.pipe().max(controller.window()));
