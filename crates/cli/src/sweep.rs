@@ -259,7 +259,7 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
         parts.push(format!("{had} were there"));
     }
     if reused > 0 {
-        parts.push(format!("{reused} were taken from earlier ones"));
+        parts.push(format!("{reused} had run before"));
     }
     if failed > 0 {
         parts.push(format!("{failed} failed ({})", dir.join("failed").display()));
