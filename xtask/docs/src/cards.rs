@@ -79,7 +79,7 @@ fn key(question: Question) -> String {
 /// The table of a baseline: a row for each discipline, a column for each question.
 fn against(rows: &[&Row]) -> String {
     let mut out = String::from("| discipline |");
-    Question::ALL.iter().for_each(|question| out.push_str(&format!(" {} |", question.words())));
+    Question::ALL.iter().for_each(|question| out.push_str(&format!(" {} |", question.label())));
     out.push_str(&format!("\n|---|{}\n", "---|".repeat(Question::ALL.len())));
     let mut disciplines: Vec<&str> = rows.iter().map(|row| &*row.discipline).collect();
     disciplines.dedup();
