@@ -60,8 +60,8 @@ pub struct Args {
     /// Folder of the data set [default: sweeps/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found if
-    /// everything that its result depends on is the same
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
     /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part gets its own

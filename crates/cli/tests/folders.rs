@@ -623,8 +623,8 @@ fn trials_of_other_folders_are_taken() {
     }
 }
 
-/// A card that was killed resumes with the runs that it had written. A judgement that was interrupted resumes,
-/// too, and leaves none of its runs behind.
+/// A card that was killed resumes with the runs that it had written. A judgement that was interrupted
+/// resumes, too, and leaves none of its runs behind.
 #[test]
 fn a_killed_card_and_an_interrupted_judgement_resume() {
     let folder = folder();

@@ -15,7 +15,7 @@ use crate::verdict::{Compared, Pair, compare};
 /// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
 pub type OwnRuns<'a> = dyn FnMut(&Scenario, u64) -> Result<Record, EvaluateError> + 'a;
 
-/// What runs the disciplines.
+/// The backend that runs the disciplines.
 pub enum Backend<'a, 'b> {
     /// In the simulator.
     Simulator,
@@ -161,7 +161,7 @@ pub(crate) struct Bench<'a, 'b> {
     pub cells: &'a [Cell],
     /// The number of threads.
     pub jobs: usize,
-    /// What runs them.
+    /// The backend that runs them.
     pub backend: Backend<'a, 'b>,
     /// The runs that have finished, of this card and of others: nothing runs twice.
     pub store: &'a dyn Store<Measured>,

@@ -45,8 +45,8 @@ pub trait Candidate: Sync {
     /// The specification that stands for it in a scenario.
     fn stands_for(&self) -> &str;
 
-    /// What decides its runs, besides the scenario and the seed. Two candidates with the same one have equal
-    /// runs.
+    /// The facts that decide its runs, besides the scenario and the seed. Two candidates with the same ones
+    /// have equal runs.
     fn identity(&self) -> Vec<u8> {
         self.name().into()
     }

@@ -2,9 +2,9 @@
 //!
 //! A candidate is a program, and its author may know the public cells. A discipline decides by the packets in
 //! its queue, and by differences of times. So nothing may depend on the hour at which a test starts, on the
-//! numbers of flows and hosts, on the number of packets before the test, or on the seed. A perturbation changes
-//! these, and leaves the traffic of the test as it is. Outcomes of an honest discipline change by chance
-//! only: hash collisions differ, and TCP amplifies small differences.
+//! numbers of flows and hosts, on the number of packets before the test, or on the seed. A perturbation
+//! changes these, and leaves the traffic of the test as it is. Outcomes of an honest discipline change by
+//! chance only: hash collisions differ, and TCP amplifies small differences.
 
 use giveway_qdisc::{
     Backlog, Cx, FlowKey, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Span, Streams, Time,

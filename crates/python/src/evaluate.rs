@@ -20,8 +20,8 @@ use crate::running::{Exception, Watched, threads};
 /// A card: its text, all numbers as JSON, its page, and the scenario of each cell by name.
 type Shown = (String, String, String, Vec<(String, String)>);
 
-/// Seeds, the short form, the timing of real machines, settings to try, the sensitivity, and threads; then the
-/// folder that keeps the runs, and the folders whose trials are taken.
+/// Seeds, the short form, the timing of real machines, settings to try, the sensitivity, and threads; then
+/// the folder that keeps the runs, and the folders whose trials are taken.
 type Options = (u32, bool, bool, u32, bool, u16, Option<PathBuf>, Vec<PathBuf>);
 
 /// The names and titles of all cells.
