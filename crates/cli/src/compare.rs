@@ -116,8 +116,8 @@ pub struct Args {
     /// Compare a capture of at least 6 hours as a whole, and not its busy and its idle hours apart
     #[arg(long)]
     whole: bool,
-    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found if
-    /// everything that its result depends on is the same. They have
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same. They have
     /// metrics and no time series, so they suit no run folder and no capture
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "export"])]
     reuse: Vec<PathBuf>,

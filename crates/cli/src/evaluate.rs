@@ -83,8 +83,8 @@ pub struct Args {
     /// Folder of the card, or of several: DIR/NAME [default: cards/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found if
-    /// everything that its result depends on is the same
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
     /// Runs at a time [default: one for each processor]

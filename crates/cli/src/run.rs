@@ -39,8 +39,8 @@ pub struct Args {
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found if
-    /// everything that its result depends on is the same. They have
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same. They have
     /// metrics and no time series, so they suit no run folder, plot, capture or trace
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "plot", "export", "trace_port"])]
     reuse: Vec<PathBuf>,

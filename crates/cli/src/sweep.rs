@@ -60,8 +60,8 @@ pub struct Args {
     /// Folder of the data set [default: sweeps/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found if
-    /// everything that its result depends on is the same
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
     /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part gets its own
@@ -259,7 +259,7 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
         parts.push(format!("{had} were there"));
     }
     if reused > 0 {
-        parts.push(format!("{reused} were taken from earlier ones"));
+        parts.push(format!("{reused} had run before"));
     }
     if failed > 0 {
         parts.push(format!("{failed} failed ({})", dir.join("failed").display()));

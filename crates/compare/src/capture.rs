@@ -9,9 +9,9 @@ use giveway_workload::{Adu, CaptureStatistics, Direction, Local, Side, Workload}
 use serde_json::{Value, json};
 
 use super::hours::{HOUR, Hours, busy_and_idle};
+use super::mode::{Mode, word};
 use super::reading::{Reading, Source, Started};
 use super::traffic;
-use super::words::{Mode, word};
 use giveway_runner::RunnerError;
 use giveway_trials::Frontend;
 

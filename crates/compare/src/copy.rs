@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ::giveway_capture::{EnhancedPacket, Frame, InterfaceDescription, Writer};
 use giveway_files::Dir;
 
-use super::words::shown;
+use super::mode::shown;
 use giveway_runner::RunnerError;
 
 /// Bytes of a packet that are copied: headers of several encapsulations are shorter.

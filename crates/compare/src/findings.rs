@@ -6,9 +6,9 @@
 use giveway_measure::{Table, label};
 use giveway_workload::Direction;
 
+use super::mode::{Mode, word};
 use super::situation::{Situation, Trust};
 use super::tables::{COSTS, Change, SMALL_PACKETS, Tables, list, text};
-use super::words::{Mode, word};
 
 /// A kind of transfer that users wait for.
 #[derive(Clone, Copy)]

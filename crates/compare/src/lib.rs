@@ -15,11 +15,11 @@ mod findings;
 mod hours;
 mod link;
 mod live;
+mod mode;
 mod reading;
 mod situation;
 mod tables;
 mod traffic;
-mod words;
 
 use std::cell::OnceCell;
 use std::io;
@@ -45,9 +45,9 @@ pub use capture::Capture;
 pub use hours::Hours;
 pub use link::Link;
 pub use live::{Live, User};
+pub use mode::{Mode, word};
 pub use reading::Source;
 pub use situation::{Situation, Trust};
-pub use words::{Mode, word};
 
 /// The disciplines that are compared by default. The limit of the fifo is about a home router's.
 pub const DEFAULT: [&str; 6] =
@@ -316,7 +316,7 @@ impl Comparison {
                 Some(Conclusion {
                     findings: findings.clone(),
                     recommendation: advice.as_ref().map(Advice::recommendation),
-                    port_titles: titles.map(|way| (Link::port(way), words::word(way).to_owned())).into(),
+                    port_titles: titles.map(|way| (Link::port(way), mode::word(way).to_owned())).into(),
                 })
             };
             let results = session

@@ -13,7 +13,7 @@ use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
 use super::hours::Hours;
-use super::words::{Mode, shown};
+use super::mode::{Mode, shown};
 use giveway_runner::RunnerError;
 use giveway_runner::outputs::{Kind, existing, may_write, removing};
 use giveway_trials::Frontend;

@@ -10,7 +10,7 @@ use giveway_workload::Extraction;
 use super::chosen::{Chosen, Place};
 use super::copy::Copy;
 use super::live::Live;
-use super::words::shown;
+use super::mode::shown;
 use giveway_runner::RunnerError;
 use giveway_trials::{Bar, Frontend, Unit};
 

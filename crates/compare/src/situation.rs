@@ -3,8 +3,8 @@
 use giveway_qdisc::Span;
 use giveway_workload::Direction;
 
+use super::mode::word;
 use super::tables::{Tables, text};
-use super::words::word;
 
 /// From this share of missing data on, there is a warning.
 const DOUBTFUL: f64 = 0.2;

@@ -14,7 +14,7 @@ use giveway_measure::{
 use giveway_workload::Direction;
 
 use super::link::Link;
-use super::words::word;
+use super::mode::word;
 
 /// Smaller differences, as a share of the baseline's value, are not reported, even if they are certain.
 pub(super) const WORTH: f64 = 0.02;

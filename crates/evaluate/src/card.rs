@@ -129,7 +129,7 @@ impl Counts {
     }
 
     /// The verdict in a word or two.
-    pub fn words(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match (self.better, self.worse) {
             (0, 0) if self.same > 0 && self.same >= self.unknown => "no difference",
             (0, 0) => "undecided",
@@ -142,12 +142,12 @@ impl Counts {
     /// The verdict and the numbers in one line. An exclamation mark says that a verdict is the opposite with
     /// the timing of real machines.
     pub(crate) fn in_one_line(&self) -> String {
-        format!("{} ({}){}", self.words(), self.signs(), self.mark())
+        format!("{} ({}){}", self.label(), self.signs(), self.mark())
     }
 
     /// The verdict and the numbers in two lines, for a cell of a figure.
     pub(crate) fn in_two_lines(&self) -> String {
-        format!("{}{}\n{}", self.words(), self.mark(), self.signs())
+        format!("{}{}\n{}", self.label(), self.mark(), self.signs())
     }
 
     fn mark(&self) -> &'static str {

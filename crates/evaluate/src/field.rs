@@ -5,7 +5,7 @@ use giveway_record::dataset::Measured;
 use giveway_scenario::Scenario;
 use giveway_trials::{Frontend, Store};
 
-use crate::cells::{Cell, Measure};
+use crate::cells::{Cell, JudgedMetric};
 use crate::error::EvaluateError;
 use crate::question::Question;
 use crate::run::{BedRuns, Outcome, Outcomes, Timing, mean, prepare, run, run_on_bed};
@@ -15,7 +15,7 @@ use crate::verdict::{Compared, Pair, compare};
 /// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
 pub type OwnRuns<'a> = dyn FnMut(&Scenario, u64) -> Result<Record, EvaluateError> + 'a;
 
-/// What runs the disciplines.
+/// The backend that runs the disciplines.
 pub enum Backend<'a, 'b> {
     /// In the simulator.
     Simulator,
@@ -51,7 +51,7 @@ pub struct Unstable {
 impl Unstable {
     /// True if the states make the mean of a metric meaningless. Opposite winners concern shares, and not
     /// delays or the use of the link.
-    fn concerns(&self, measure: &Measure) -> bool {
+    fn concerns(&self, measure: &JudgedMetric) -> bool {
         match &self.metric {
             Some(metric) => *metric == measure.metric,
             None => measure.question == Question::Fair,
@@ -111,7 +111,7 @@ impl Field {
     }
 
     /// True if the mean of a metric in a cell says nothing about a discipline.
-    pub fn is_unstable(&self, discipline: usize, cell: usize, measure: &Measure) -> bool {
+    pub fn is_unstable(&self, discipline: usize, cell: usize, measure: &JudgedMetric) -> bool {
         let here = |found: &&Unstable| (found.discipline, found.cell) == (discipline, cell);
         self.unstable.iter().filter(here).any(|found| found.concerns(measure))
     }
@@ -161,7 +161,7 @@ pub(crate) struct Bench<'a, 'b> {
     pub cells: &'a [Cell],
     /// The number of threads.
     pub jobs: usize,
-    /// What runs them.
+    /// The backend that runs them.
     pub backend: Backend<'a, 'b>,
     /// The runs that have finished, of this card and of others: nothing runs twice.
     pub store: &'a dyn Store<Measured>,

@@ -56,7 +56,7 @@ mod verdict;
 
 pub use best::{Best, Kept, MARGIN, Setting};
 pub use card::{Card, Counts, Line, Request, evaluate, evaluate_with};
-pub use cells::{Cell, MAX_GAIN, Measure, cells, chosen};
+pub use cells::{Cell, JudgedMetric, MAX_GAIN, cells, chosen};
 pub use error::EvaluateError;
 pub use field::{Backend, OwnRuns, Unstable};
 pub use matters::{Matters, MattersError};

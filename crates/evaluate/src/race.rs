@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn no_metric_dominates_a_score() {
         let mut cells = chosen(&["rrul/rrul".to_owned()]).unwrap();
-        let measure = crate::cells::Measure {
+        let measure = crate::cells::JudgedMetric {
             matters: "1".parse().unwrap(),
             high: true,
             ..cells[0].measures[0].clone()

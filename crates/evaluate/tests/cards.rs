@@ -46,12 +46,12 @@ fn fq_codel_keeps_a_ping_short_that_a_fifo_does_not() {
     let found = card(request("fq_codel", &["fifo limit 1000p"], &["rrul/tcp-8-down"]));
     assert_eq!(verdict(&found, "rrul/tcp-8-down", "src.ping.delay_p95_s"), Verdict::Better);
     let counts = found.counts(Question::Delay, 0);
-    assert_eq!((counts.better, counts.worse, counts.words()), (1, 0, "better"));
+    assert_eq!((counts.better, counts.worse, counts.label()), (1, 0, "better"));
     // The other way round.
     let found = card(request("fifo limit 1000p", &["fq_codel"], &["rrul/tcp-8-down"]));
     assert_eq!(verdict(&found, "rrul/tcp-8-down", "src.ping.delay_p95_s"), Verdict::Worse);
     // A packet of a fifo costs less.
-    assert_eq!(found.counts(Question::Cost, 0).words(), "better");
+    assert_eq!(found.counts(Question::Cost, 0).label(), "better");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use giveway_scenario::{Backend, Build, Queue, Scenario, Trial, discipline};
 use giveway_sim::Segment;
 use giveway_wasm::{Failure, Limits, Mistake, Module};
 
+use crate::perturbation::{Perturbation, Perturbed};
 use crate::rejected::{Code, Rejected};
-use crate::twist::{Twist, Twisted};
 use crate::watch::{Notes, Seen, Watched};
 
 /// The result of a run of a candidate.
@@ -45,8 +45,8 @@ pub trait Candidate: Sync {
     /// The specification that stands for it in a scenario.
     fn stands_for(&self) -> &str;
 
-    /// What decides its runs, besides the scenario and the seed. Two candidates with the same one have equal
-    /// runs.
+    /// The facts that decide its runs, besides the scenario and the seed. Two candidates with the same ones
+    /// have equal runs.
     fn identity(&self) -> Vec<u8> {
         self.name().into()
     }
@@ -60,21 +60,21 @@ pub trait Candidate: Sync {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed>;
 }
 
 /// An observer and a hidden change, in which a candidate is wrapped.
 pub struct Around {
-    twist: Option<Twist>,
+    perturbation: Option<Perturbation>,
     notes: Notes,
 }
 
 impl Around {
     /// An observer, and a hidden change if there is one.
-    pub fn new(twist: Option<&Twist>) -> Around {
-        Around { twist: twist.cloned(), notes: Notes::default() }
+    pub fn new(perturbation: Option<&Perturbation>) -> Around {
+        Around { perturbation: perturbation.cloned(), notes: Notes::default() }
     }
 
     /// The candidate at a link. `build` makes it for the link as it sees it.
@@ -86,10 +86,10 @@ impl Around {
         context: &LinkContext,
         build: impl FnOnce(&LinkContext) -> Result<Box<dyn Qdisc<Segment>>, E>,
     ) -> Result<Box<dyn Qdisc<Segment>>, E> {
-        Ok(match &self.twist {
+        Ok(match &self.perturbation {
             None => Box::new(Watched::new(build(context)?, &self.notes)),
-            Some(twist) => {
-                let inner = Twisted::new(build(&twist.context(context))?, twist.clone());
+            Some(perturbation) => {
+                let inner = Perturbed::new(build(&perturbation.context(context))?, perturbation.clone());
                 Box::new(Watched::new(inner, &self.notes))
             }
         })
@@ -106,12 +106,12 @@ impl Around {
 pub fn run_built(
     scenario: &Scenario,
     seed: u64,
-    twist: Option<&Twist>,
+    perturbation: Option<&Perturbation>,
     build: Build<'_>,
     go_on: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<Seen>)> {
     let Backend::Network(network) = &scenario.backend else { return None };
-    let around = Around::new(twist);
+    let around = Around::new(perturbation);
     let trial = Trial { discipline: 0, name: String::new(), seed };
     let observed = observe_network(network, false, |recorder| {
         let built: Build<'_> = &|port, spec, context| match port.queue {
@@ -148,11 +148,11 @@ impl Candidate for BuiltIn {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> = &|_, spec, context| discipline(spec, context);
-        let (record, seen) = run_built(scenario, seed, twist, build, go_on).ok_or(Failed::Stopped)?;
+        let (record, seen) = run_built(scenario, seed, perturbation, build, go_on).ok_or(Failed::Stopped)?;
         Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }
@@ -190,7 +190,7 @@ impl Candidate for Program {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let failure = Failure::default();
@@ -206,7 +206,7 @@ impl Candidate for Program {
             }
         };
         let watched = |done: f64| !failure.is_set() && broken.borrow().is_none() && go_on(done);
-        let ran = run_built(scenario, seed, twist, build, &watched);
+        let ran = run_built(scenario, seed, perturbation, build, &watched);
         if let Some(rejected) = broken.take() {
             return Err(Failed::Rejected(rejected));
         }

@@ -15,9 +15,9 @@ use giveway_trials::{Frontend, Memory};
 
 use crate::candidate::Candidate;
 use crate::gain::{Score, of_cell, systematic};
+use crate::perturbation::{Part, Perturbation};
 use crate::rejected::{Code, Rejected};
 use crate::split::{HeldOut, held_out, public, streams};
-use crate::twist::{Part, Twist};
 use crate::watch::{Class, LATE, Seen};
 use crate::work::{Bench, Ended, Observed, Purpose, Stores};
 
@@ -223,9 +223,12 @@ impl Work<'_> {
         plain: &[Vec<Outcome>],
     ) -> Result<(), Ended> {
         let mut noticed = |parts: &[Part], title: &str| -> Result<Option<(Question, f64)>, Ended> {
-            let twist = Twist::drawn(secret, parts);
-            let changed =
-                outcomes(self.candidate(cells, seeds, Purpose { twist: Some(&twist), ..only(title) })?);
+            let perturbation = Perturbation::drawn(secret, parts);
+            let changed = outcomes(self.candidate(
+                cells,
+                seeds,
+                Purpose { perturbation: Some(&perturbation), ..only(title) },
+            )?);
             Ok(systematic(&gains(cells, &changed, plain)))
         };
         let Some(together) = noticed(&Part::ALL, "hidden change")? else { return Ok(()) };
@@ -248,12 +251,12 @@ impl Work<'_> {
 
 /// Runs for the first time, without a hidden change.
 fn only(title: &str) -> Purpose<'_> {
-    Purpose { title, twist: None, again: false }
+    Purpose { title, perturbation: None, again: false }
 }
 
 /// A sentence with the size of a change.
 fn by(sentence: &str, (question, change): (Question, f64)) -> String {
-    format!("{sentence}, by {:.1} times what matters ({})", change.abs(), question.words())
+    format!("{sentence}, by {:.1} times what matters ({})", change.abs(), question.label())
 }
 
 fn prepared<'a>(cells: &'a [Cell], spec: &str, seeds: &[u64]) -> Result<Vec<Prepared<'a>>, EvaluateError> {

@@ -8,8 +8,8 @@ use giveway_trials::{Digests, Ended as Trial, Frontend, Identity, Runs, Store, U
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Candidate, Failed, Ran};
+use crate::perturbation::Perturbation;
 use crate::rejected::Rejected;
-use crate::twist::Twist;
 use crate::watch::Seen;
 
 /// The outcome of a run of a candidate.
@@ -49,7 +49,7 @@ pub struct Purpose<'a> {
     /// The name in the display of the progress.
     pub title: &'a str,
     /// The hidden change.
-    pub twist: Option<&'a Twist>,
+    pub perturbation: Option<&'a Perturbation>,
     /// True for runs that are compared with runs before: those are no replacement for them.
     pub again: bool,
 }
@@ -84,7 +84,8 @@ impl Bench<'_> {
         let mut tasks: Vec<(usize, u64)> = Vec::new();
         let mut rows: Vec<Row<()>> = Vec::new();
         // What decides the runs besides the scenario and the seed, with a mark at the end of each part.
-        let what = [candidate.identity(), format!("{:?}\0{}", purpose.twist, purpose.again).into_bytes()];
+        let what =
+            [candidate.identity(), format!("{:?}\0{}", purpose.perturbation, purpose.again).into_bytes()];
         let what = what.join(&0);
         for (cell, prepared) in cells.iter().enumerate() {
             let identity = Identity::of(&prepared.scenario, &Digests::default()).with(&what);
@@ -100,7 +101,7 @@ impl Bench<'_> {
             let run = |keep_running: &(dyn Fn(f64) -> bool + Sync)| match candidate.run(
                 &prepared.scenario,
                 seed,
-                purpose.twist,
+                purpose.perturbation,
                 &|share| keep_running(share),
             ) {
                 Err(Failed::Stopped) => None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use giveway_judge::{
-    Candidate, Code, Failed, Judgement, Ran, Request, Stores, Twist, judge, judge_with, run_built,
+    Candidate, Code, Failed, Judgement, Perturbation, Ran, Request, Stores, judge, judge_with, run_built,
 };
 use giveway_qdisc::{
     Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Rng, Span, Streams, Time,
@@ -210,12 +210,12 @@ impl Candidate for Cheat {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> =
             &|_, _, context| Ok(Box::new(Queue::new(self.trick, context)) as Box<dyn Qdisc<Segment>>);
-        let (record, seen) = run_built(scenario, seed, twist, build, go_on).ok_or(Failed::Stopped)?;
+        let (record, seen) = run_built(scenario, seed, perturbation, build, go_on).ok_or(Failed::Stopped)?;
         Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }

@@ -14,9 +14,9 @@
 //! of datagrams. Sizes are in full segments of 1,460 bytes. A range of sizes includes both ends.
 
 mod kind;
+mod phrases;
 mod select;
 mod unit;
-mod words;
 
 use serde::Deserialize;
 
@@ -24,12 +24,12 @@ use self::kind::Kind;
 use crate::fact::Measured;
 
 pub(crate) use kind::{Needs, Run};
+pub(crate) use phrases::gauge_words;
 pub(crate) use select::{
     Size, Unfinished, bits_per_s, gauge, held, incomplete, largest_transfers, means, names, segments,
     throughputs, time, transfers,
 };
 pub(crate) use unit::Unit;
-pub(crate) use words::gauge_words;
 
 macro_rules! measures {
     ($($name:literal => $module:ident::$Measure:ident,)*) => {
@@ -109,8 +109,8 @@ impl Measure {
     }
 
     /// The name of the number in sentences and titles.
-    pub fn words(&self) -> String {
-        self.kind().words()
+    pub fn label(&self) -> String {
+        self.kind().label()
     }
 
     /// The unit of the number.
@@ -324,7 +324,7 @@ pub(crate) mod tests {
         let number = |text: &str| of(text, &run, None, &|_| None);
         assert_eq!(number("kind = 'timeouts', largest = 1"), Some(2.0));
         assert_eq!(number("kind = 'timeouts'"), Some(14.0));
-        assert_eq!(read("kind = 'timeouts'").words(), "timeouts");
+        assert_eq!(read("kind = 'timeouts'").label(), "timeouts");
     }
 
     #[test]
@@ -431,7 +431,7 @@ pub(crate) mod tests {
 
     #[test]
     fn numbers_have_words_and_units() {
-        let described = |text: &str| (read(text).words(), read(text).unit());
+        let described = |text: &str| (read(text).label(), read(text).unit());
         let is = |words: &str, unit| (words.to_owned(), unit);
         assert_eq!(
             described("kind = 'response', source = 'web', to = 7"),

@@ -2,8 +2,8 @@
 //!
 //! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads,
 //! keeps each result in a run folder if it has one, and returns the table. [`search`] finds the load of a
-//! switch at which the queues start to grow, or at which two arbiters are equal. [`study`] runs the studies of
-//! papers.
+//! switch at which the queues start to grow, or at which two arbiters are equal. [`study`] runs the studies
+//! of papers.
 //!
 //! This crate does not print. Messages, progress and interruptions go through a
 //! [`Frontend`](giveway_trials::Frontend), which the caller implements. Errors are [`RunnerError`]s.

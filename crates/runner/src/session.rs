@@ -541,8 +541,8 @@ pub fn manifest(scenario: &Scenario, name: &str, (command, created): (String, St
 }
 
 /// Writes runs that are in memory into a run folder at `dir`, with a report. `asked` is everything that the
-/// results depend on ([`identity_text`]). With `force` the folder may replace anything at its place. Returns the
-/// path of the report.
+/// results depend on ([`identity_text`]). With `force` the folder may replace anything at its place. Returns
+/// the path of the report.
 ///
 /// # Errors
 /// When the folder cannot be created or written.

@@ -9,9 +9,9 @@ use serde_json::Value as Json;
 
 use crate::diagnostic::Diagnostic;
 use crate::error::LoadError;
+use crate::hints::choices;
 use crate::origin::Origin;
 use crate::tree::{self, Node, Table, Value};
-use crate::words::choices;
 
 /// A parsed scenario file with the changes of flags.
 #[derive(Clone, Debug)]

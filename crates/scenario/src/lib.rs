@@ -41,6 +41,7 @@ mod error;
 mod excerpt;
 mod fields;
 mod file;
+mod hints;
 mod kinds;
 mod lints;
 mod live;
@@ -53,7 +54,6 @@ mod specs;
 mod sweep;
 mod tree;
 mod trial;
-mod words;
 
 pub use backend::Backend;
 pub use crossbar::Crossbar;

@@ -196,7 +196,7 @@ impl DataSet {
 }
 
 impl State {
-    /// The same names, in memory once.
+    /// These names, which are in memory once.
     fn shared(&mut self, names: Arc<[String]>) -> Arc<[String]> {
         match self.names.get(&names) {
             Some(known) => Arc::clone(known),
@@ -283,9 +283,9 @@ mod tests {
 
     /// A front end that keeps messages.
     #[derive(Default)]
-    struct Heard(Mutex<Vec<String>>);
+    struct Listening(Mutex<Vec<String>>);
 
-    impl Frontend for Heard {
+    impl Frontend for Listening {
         fn message(&self, text: &str) {
             self.0.lock().unwrap().push(text.to_owned());
         }
@@ -310,8 +310,8 @@ mod tests {
         Row { key, ..Row::default() }
     }
 
-    fn open(dir: &Path, heard: &Heard) -> DataSet {
-        DataSet::open(dir, &[], giveway_sources::SIMULATION, heard).unwrap()
+    fn open(dir: &Path, listening: &Listening) -> DataSet {
+        DataSet::open(dir, &[], giveway_sources::SIMULATION, listening).unwrap()
     }
 
     fn parts(dir: &Path) -> Vec<PathBuf> {
@@ -324,27 +324,27 @@ mod tests {
     #[test]
     fn what_was_written_is_found_by_the_next_process_and_by_other_commands() {
         let dir = tempfile::tempdir().unwrap();
-        let heard = Heard::default();
-        let data = open(dir.path(), &heard);
+        let listening = Listening::default();
+        let data = open(dir.path(), &listening);
         [(1, 0), (2, 0), (3, 7)].into_iter().for_each(|(key, point)| data.keep(row(key, point)).unwrap());
         data.flush().unwrap();
         // A kill loses what waits.
         data.keep(row(4, 0)).unwrap();
         assert!(matches!(
-            DataSet::open(dir.path(), &[], giveway_sources::SIMULATION, &heard),
+            DataSet::open(dir.path(), &[], giveway_sources::SIMULATION, &listening),
             Err(FolderError::Busy { .. })
         ));
         drop(data);
-        let data = open(dir.path(), &heard);
+        let data = open(dir.path(), &listening);
         assert_eq!(data.count(), 3);
         let found = data.find(&trial(3)).unwrap();
         assert_eq!((found.value("goodput_bps"), found.events), (Some(3.1), 3));
         assert!(data.find(&trial(4)).is_none());
         drop(data);
-        let other = Reuse::of(&[dir.path().to_owned()], &heard).unwrap();
+        let other = Reuse::of(&[dir.path().to_owned()], &listening).unwrap();
         assert_eq!(other.take(2).unwrap().unwrap().value("goodput_bps"), Some(2.1));
         assert!(other.take(4).unwrap().is_none());
-        assert!(heard.0.into_inner().unwrap().is_empty());
+        assert!(listening.0.into_inner().unwrap().is_empty());
     }
 
     #[test]
@@ -352,11 +352,11 @@ mod tests {
         let folder = |order: &[Key], interrupted: bool| {
             let dir = tempfile::tempdir().unwrap();
             for keys in order.chunks(if interrupted { 2 } else { order.len() }) {
-                let data = open(dir.path(), &Heard::default());
+                let data = open(dir.path(), &Listening::default());
                 keys.iter().for_each(|key| data.keep(row(*key, (*key % 2) as u64)).unwrap());
                 data.flush().unwrap();
             }
-            let data = open(dir.path(), &Heard::default());
+            let data = open(dir.path(), &Listening::default());
             data.complete().unwrap();
             let parts: Vec<Vec<u8>> = parts(dir.path()).iter().map(|part| fs::read(part).unwrap()).collect();
             assert_eq!(parts.len(), 2);
@@ -365,7 +365,7 @@ mod tests {
         // What is complete is found again.
         fn open_again(dir: tempfile::TempDir, data: DataSet) -> usize {
             drop(data);
-            open(dir.path(), &Heard::default()).count()
+            open(dir.path(), &Listening::default()).count()
         }
         let (one, all) = folder(&[1, 2, 3, 4, 5], false);
         assert_eq!((folder(&[5, 3, 1, 2, 4], true).0, all), (one, 5));
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn damaged_parts_and_those_of_another_version_run_again() {
         let dir = tempfile::tempdir().unwrap();
-        let data = open(dir.path(), &Heard::default());
+        let data = open(dir.path(), &Listening::default());
         [(1, 0), (2, 1)].into_iter().for_each(|(key, point)| data.keep(row(key, point)).unwrap());
         data.flush().unwrap();
         drop(data);
@@ -386,18 +386,18 @@ mod tests {
         fs::write(dir.path().join("trials/part-00000009.parquet"), "half").unwrap();
         let refused = Reuse::of(&[dir.path().to_owned()], &Silent);
         assert!(matches!(refused.err(), Some(ReuseError::Damaged(damage)) if damage.file == damaged));
-        let heard = Heard::default();
-        let data = open(dir.path(), &heard);
+        let listening = Listening::default();
+        let data = open(dir.path(), &listening);
         assert!(data.find(&trial(1)).is_none() && data.find(&trial(2)).is_some());
-        let [said] = &heard.0.into_inner().unwrap()[..] else { panic!("one part is damaged") };
+        let [said] = &listening.0.into_inner().unwrap()[..] else { panic!("one part is damaged") };
         assert!(said.ends_with("its SHA-256 does not match: its trials run again"), "{said}");
         assert_eq!(parts(dir.path()).len(), 1);
         drop(data);
 
-        let heard = Heard::default();
-        let other = DataSet::open(dir.path(), &[], "0.0.1, sources 0", &heard).unwrap();
+        let listening = Listening::default();
+        let other = DataSet::open(dir.path(), &[], "0.0.1, sources 0", &listening).unwrap();
         assert_eq!((other.count(), parts(dir.path()).len()), (0, 0));
-        let said = heard.0.into_inner().unwrap().concat();
+        let said = listening.0.into_inner().unwrap().concat();
         assert!(said.contains("and this is 0.0.1, sources 0: they run again"), "{said}");
     }
 

@@ -1,7 +1,7 @@
 //! The key of a trial.
 //!
 //! A trial is a pure function of its scenario, its discipline, its seed and the version of the program. Its
-//! key is a hash of these, so a result under the key of a trial is the result of that trial, whoever ran it.
+//! key is a hash of these, so a result under the key of a trial is the result of that trial, in any folder.
 //!
 //! The hash has the part of the scenario that decides results ([`Scenario::identity`]): neither titles nor
 //! the other disciplines and seeds. It has the contents of the files that the scenario names, and not their

@@ -31,6 +31,6 @@ pub use due::Due;
 pub use frontend::{Bar, Frontend, NoBar, Part, Progress, Silent, Unit, panic_message};
 pub use key::{Digests, Identity, Key, identity_text};
 pub use lines::Lines;
-pub use reuse::{Reuse, ReuseError};
+pub use reuse::{Reuse, ReuseError, Reusing};
 pub use runs::{Ended, Runs, Take, Turn, processors};
-pub use store::{Memory, Reusing, Store};
+pub use store::{Memory, Store};

@@ -6,18 +6,20 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use giveway_files::Dir;
 use giveway_record::dataset::{self, Axis, Measured, Part, Row};
 use giveway_record::report::ReportError;
-use giveway_record::{Damage, Lock, Opened, open_sealed};
+use giveway_record::{Damage, FolderError, Lock, Opened, open_sealed};
 use giveway_scenario::Draft;
 use serde::Deserialize;
 
 use crate::data_set::{FORMAT, Files, LIST};
 use crate::frontend::Frontend;
 use crate::key::{Digests, Identity, Key, version};
+use crate::store::Store;
 
 /// The list of a sweep and of a run.
 const MANIFEST: &str = "manifest.json";
@@ -222,6 +224,44 @@ fn check_format(folder: &Path, bytes: &[u8]) -> Result<(), ReuseError> {
         }
     }
     Ok(())
+}
+
+/// A store that also has the trials of other folders. It keeps what it takes from them.
+pub struct Reusing<'a> {
+    /// The store that keeps results.
+    pub own: &'a dyn Store<Measured>,
+    /// The trials of other folders.
+    pub other: &'a Reuse,
+    /// The number of trials that were taken from them.
+    pub taken: AtomicUsize,
+}
+
+impl<'a> Reusing<'a> {
+    /// A store in front of other folders.
+    pub fn new(own: &'a dyn Store<Measured>, other: &'a Reuse) -> Reusing<'a> {
+        Reusing { own, other, taken: AtomicUsize::new(0) }
+    }
+}
+
+impl Store<Measured> for Reusing<'_> {
+    fn find(&self, trial: &Row<()>) -> Option<Measured> {
+        let known = self.own.find(trial);
+        known.or_else(|| {
+            // A part that was damaged since it was opened, or a row that cannot be kept: the trial runs.
+            let found = self.other.take(trial.key).ok().flatten()?;
+            self.own.keep(trial.clone().with(found.clone())).ok()?;
+            self.taken.fetch_add(1, Ordering::Relaxed);
+            Some(found)
+        })
+    }
+
+    fn keep(&self, row: Row<Measured>) -> Result<(), FolderError> {
+        self.own.keep(row)
+    }
+
+    fn flush(&self) -> Result<(), FolderError> {
+        self.own.flush()
+    }
 }
 
 /// Says that a folder is of another version.

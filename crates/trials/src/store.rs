@@ -1,14 +1,12 @@
 //! Stores of results by the key of their trial.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use giveway_record::FolderError;
-use giveway_record::dataset::{Measured, Row};
+use giveway_record::dataset::Row;
 
 use crate::key::Key;
-use crate::reuse::Reuse;
 
 /// Keeps results of trials.
 pub trait Store<R> {
@@ -27,44 +25,6 @@ pub trait Store<R> {
     /// If it cannot be written.
     fn flush(&self) -> Result<(), FolderError> {
         Ok(())
-    }
-}
-
-/// A store that also has the trials of other folders. It keeps what it takes from them.
-pub struct Reusing<'a> {
-    /// The store that keeps results.
-    pub own: &'a dyn Store<Measured>,
-    /// The trials of other folders.
-    pub other: &'a Reuse,
-    /// The number of trials that were taken from them.
-    pub taken: AtomicUsize,
-}
-
-impl<'a> Reusing<'a> {
-    /// A store in front of other folders.
-    pub fn new(own: &'a dyn Store<Measured>, other: &'a Reuse) -> Reusing<'a> {
-        Reusing { own, other, taken: AtomicUsize::new(0) }
-    }
-}
-
-impl Store<Measured> for Reusing<'_> {
-    fn find(&self, trial: &Row<()>) -> Option<Measured> {
-        let known = self.own.find(trial);
-        known.or_else(|| {
-            // A part that was damaged since it was opened, or a row that cannot be kept: the trial runs.
-            let found = self.other.take(trial.key).ok().flatten()?;
-            self.own.keep(trial.clone().with(found.clone())).ok()?;
-            self.taken.fetch_add(1, Ordering::Relaxed);
-            Some(found)
-        })
-    }
-
-    fn keep(&self, row: Row<Measured>) -> Result<(), FolderError> {
-        self.own.keep(row)
-    }
-
-    fn flush(&self) -> Result<(), FolderError> {
-        self.own.flush()
     }
 }
 

@@ -79,7 +79,7 @@ fn against(rows: &[&QuestionVerdicts]) -> String {
     let mut columns: Vec<Column<'_, &str>> =
         vec![("discipline", "---", &|discipline| format!("`{discipline}`"))];
     columns.extend(
-        Question::ALL.iter().zip(&cells).map(|(question, cell)| (question.words(), "---", cell as _)),
+        Question::ALL.iter().zip(&cells).map(|(question, cell)| (question.label(), "---", cell as _)),
     );
     let mut disciplines: Vec<&str> = rows.iter().map(|row| &*row.discipline).collect();
     disciplines.dedup();

@@ -274,7 +274,7 @@ const ALLOWED: &[Allowed] = &[
             "control",
             "measure",
             "record",
-            "runner",
+            "trials",
             "sweep",
             "scenario",
             "observe",

@@ -15,8 +15,8 @@ use super::quic;
 use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, keys};
+use crate::hints::grouped;
 use crate::tree::{Node, Table};
-use crate::words::grouped;
 
 /// One entry of the traffic. Its index in the list is its number in reports.
 #[derive(Clone, Debug)]

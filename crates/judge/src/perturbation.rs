@@ -2,15 +2,15 @@
 //!
 //! A candidate is a program, and its author may know the public cells. A discipline decides by the packets in
 //! its queue, and by differences of times. So nothing may depend on the hour at which a test starts, on the
-//! numbers of flows and hosts, on the number of packets before the test, or on the seed. A twist changes
-//! these, and leaves the traffic of the test as it is. Outcomes of an honest discipline change by chance
-//! only: hash collisions differ, and TCP amplifies small differences.
+//! numbers of flows and hosts, on the number of packets before the test, or on the seed. A perturbation
+//! changes these, and leaves the traffic of the test as it is. Outcomes of an honest discipline change by
+//! chance only: hash collisions differ, and TCP amplifies small differences.
 
 use giveway_qdisc::{
     Backlog, Cx, FlowKey, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Span, Streams, Time,
 };
 
-/// A part of a twist.
+/// A part of a perturbation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The clock of the candidate starts later.
@@ -54,7 +54,7 @@ impl Part {
 
 /// A hidden change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Twist {
+pub struct Perturbation {
     /// The time by which the clock of the candidate is ahead.
     pub clock: Span,
     /// The number of packets before the test.
@@ -65,17 +65,17 @@ pub struct Twist {
     pub seed: Option<u64>,
 }
 
-impl Twist {
+impl Perturbation {
     /// The hidden change that a stream of random numbers draws, with these parts.
-    pub fn drawn(streams: &Streams, parts: &[Part]) -> Twist {
-        let mut rng = streams.within("twist").rng();
+    pub fn drawn(streams: &Streams, parts: &[Part]) -> Perturbation {
+        let mut rng = streams.within("perturbation").rng();
         // An hour to a day; and about as many packets as a test has.
         let (clock, count) = (3_600 + rng.below(82_800), 10_000 + rng.below(15_000));
         let (names, seed) = (rng.word(), rng.word());
         let has = |part: Part| parts.contains(&part);
         // Packets before the test take time, so the clock starts later with them, too.
         let clock = if has(Part::Clock) { Span::s(clock) } else { Span::ZERO };
-        Twist {
+        Perturbation {
             clock,
             count: if has(Part::Count) { count as u32 } else { 0 },
             names: if has(Part::Names) { (names, (names >> 7) as u16 & 0x7fff) } else { (0, 0) },
@@ -98,9 +98,9 @@ const GAP: Span = Span::us(500);
 const EMPTY: Span = Span::s(10);
 
 /// A candidate that sees a hidden change. Judgements read neither its flow table nor its gauges.
-pub struct Twisted<P, Q> {
+pub struct Perturbed<P, Q> {
     inner: Q,
-    twist: Twist,
+    perturbation: Perturbation,
     /// The time by which its clock is ahead, with the packets before the test.
     ahead: Span,
     begun: Begun,
@@ -120,12 +120,23 @@ impl Begun {
     }
 }
 
-impl<P, Q> Twisted<P, Q> {
+impl<P, Q> Perturbed<P, Q> {
     /// A candidate behind a hidden change.
-    pub fn new(inner: Q, twist: Twist) -> Twisted<P, Q> {
-        let before = if twist.count > 0 { GAP.scale(u64::from(twist.count), 1) + EMPTY } else { Span::ZERO };
-        let ahead = twist.clock + before;
-        Twisted { inner, ahead, twist, begun: Begun(None), foreign: Backlog::ZERO, out: Outbox::default() }
+    pub fn new(inner: Q, perturbation: Perturbation) -> Perturbed<P, Q> {
+        let before = if perturbation.count > 0 {
+            GAP.scale(u64::from(perturbation.count), 1) + EMPTY
+        } else {
+            Span::ZERO
+        };
+        let ahead = perturbation.clock + before;
+        Perturbed {
+            inner,
+            ahead,
+            perturbation,
+            begun: Begun(None),
+            foreign: Backlog::ZERO,
+            out: Outbox::default(),
+        }
     }
 
     fn hide(&self, meta: Meta) -> Meta {
@@ -138,12 +149,12 @@ impl<P, Q> Twisted<P, Q> {
 
     /// Flipping bits twice restores them.
     fn renamed(&self, meta: Meta) -> Meta {
-        let (flow, host) = self.twist.names;
+        let (flow, host) = self.perturbation.names;
         Meta { flow: FlowKey(meta.flow.0 ^ flow), from: meta.from ^ host, to: meta.to ^ host, ..meta }
     }
 }
 
-impl<P: Default, Q: Qdisc<P>> Twisted<P, Q> {
+impl<P: Default, Q: Qdisc<P>> Perturbed<P, Q> {
     /// Calls the candidate at its time, and hands on what it drops and marks.
     fn call<R>(&mut self, cx: &mut Cx<'_, P>, call: impl FnOnce(&mut Q, &mut Cx<'_, P>) -> R) -> R {
         self.begin(cx.now());
@@ -167,15 +178,15 @@ impl<P: Default, Q: Qdisc<P>> Twisted<P, Q> {
 
     /// Passes the packets before the test through the candidate, once.
     fn begin(&mut self, now: Time) {
-        if self.begun.0.is_some() || self.twist.count == 0 {
+        if self.begun.0.is_some() || self.perturbation.count == 0 {
             return;
         }
         self.begun = Begun(Some(now + self.ahead));
-        let mut time = now + self.twist.clock;
+        let mut time = now + self.perturbation.clock;
         let end = now + self.ahead;
-        let mut rng = Streams::new(self.twist.names.0 ^ 0x5eed).within("before").rng();
+        let mut rng = Streams::new(self.perturbation.names.0 ^ 0x5eed).within("before").rng();
         let mut wake = None;
-        for _ in 0..self.twist.count {
+        for _ in 0..self.perturbation.count {
             time += GAP;
             // Datagrams of 20 flows, which end before the test.
             let flow = FlowKey(rng.word() % 20 + 1);
@@ -206,7 +217,7 @@ impl<P: Default, Q: Qdisc<P>> Twisted<P, Q> {
     }
 }
 
-impl<P: Default, Q: Qdisc<P>> Qdisc<P> for Twisted<P, Q> {
+impl<P: Default, Q: Qdisc<P>> Qdisc<P> for Perturbed<P, Q> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let hidden = Packet { meta: self.hide(pkt.meta), ..pkt };
         self.call(cx, |inner, cx| inner.enqueue(hidden, cx));
