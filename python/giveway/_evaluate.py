@@ -133,7 +133,7 @@ def evaluate(
 ) -> Card:
     """Runs a discipline and others in many scenarios, and judges each metric with its uncertainty.
 
-    Differences are paired by seed, and corrected together over the whole card. The same call has the same card, bit
+    Differences are paired by seed, and corrected together over the whole card. The same call gives the same card, bit
     for bit. A discipline in Python runs one run at a time, and takes about ten times as long.
 
     Args:

@@ -26,7 +26,7 @@ mod commands;
 mod target;
 
 use giveway_disciplines::{Needs, Spec};
-use giveway_measure::{Estimate, Row, Table, label};
+use giveway_measure::{DisciplineRow, Estimate, Table, label};
 use giveway_qdisc::Rate;
 use giveway_record::{Commands, Recommendation};
 use giveway_workload::Direction;
@@ -102,12 +102,12 @@ pub struct Advice {
     /// The commands.
     pub commands: Vec<Block>,
     /// The discipline as it is deployed, with its shaper in front of the line; `None` if not simulated.
-    pub deployed: Option<Row>,
+    pub deployed: Option<DisciplineRow>,
 }
 
 /// A discipline that may be recommended.
 struct Candidate<'a> {
-    row: &'a Row,
+    row: &'a DisciplineRow,
     spec: Spec,
     /// Its score under each seed; the baseline's is 0.
     scores: Vec<f64>,
@@ -121,7 +121,7 @@ pub fn of(
     link: &Link,
     situation: &Situation,
     options: &AdviceOptions,
-    deploy: &dyn Fn(&Shaped<'_>) -> Option<Row>,
+    deploy: &dyn Fn(&Shaped<'_>) -> Option<DisciplineRow>,
 ) -> Option<Advice> {
     if table.rows.len() < 2 || situation.trust() == Trust::None {
         return None;
@@ -160,9 +160,9 @@ pub fn of(
         line: &candidates[0].spec,
     };
     let deployed = if options.shaped < 1.0 { deploy(&in_front) } else { None };
-    let beside = |row: &Row| {
+    let beside = |row: &DisciplineRow| {
         let of = |qdisc: &str| table.rows.iter().find(|row| row.qdisc == qdisc).cloned();
-        let with = |first: Option<Row>| Table {
+        let with = |first: Option<DisciplineRow>| Table {
             rows: first.into_iter().chain([row.clone()]).collect(),
             ..table.clone()
         };
@@ -231,7 +231,7 @@ fn worse(
 /// discipline without a time to compare. The baseline has 1.
 pub fn ranking(table: &Table) -> Vec<(String, Option<f64>)> {
     let tables = Tables::new(table);
-    let name = |row: &Row| tables.name(&row.qdisc).to_owned();
+    let name = |row: &DisciplineRow| tables.name(&row.qdisc).to_owned();
     let rows = table.rows.iter().enumerate();
     rows.map(|(at, row)| (name(row), scores(&tables, at).map(|scores| libm::exp(mean(&scores))))).collect()
 }
@@ -300,7 +300,8 @@ fn scores(tables: &Tables, at: usize) -> Option<Vec<f64>> {
     for direction in [Direction::Up, Direction::Down] {
         for metric in times(tables, direction) {
             let rows = &tables.table(direction).rows;
-            let values = |row: &Row| row.metric(metric).map(|value: &Estimate| value.per_seed.clone());
+            let values =
+                |row: &DisciplineRow| row.metric(metric).map(|value: &Estimate| value.per_seed.clone());
             let (Some(before), Some(after)) = (values(&rows[0]), values(&rows[at])) else { continue };
             for ((of_seed, before), after) in logarithms.iter_mut().zip(before).zip(after) {
                 let ratio =
@@ -518,7 +519,7 @@ impl Advice {
 }
 
 /// The metrics of a deployed discipline with a value.
-fn deployed(row: &Row) -> Value {
+fn deployed(row: &DisciplineRow) -> Value {
     let known = row.metrics.iter().filter(|(_, value)| value.mean.is_some());
     let metrics: serde_json::Map<String, Value> =
         known.map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -532,7 +533,7 @@ mod tests {
     use super::*;
 
     /// Downloads with this median and 95th percentile, and calls with this delay, under three seeds.
-    fn row(qdisc: &str, median: [f64; 3], slow: f64, call: f64) -> Row {
+    fn row(qdisc: &str, median: [f64; 3], slow: f64, call: f64) -> DisciplineRow {
         let at = |metric: &str, values: [f64; 3]| {
             let values = values.iter().map(|value| Some(*value)).collect();
             (format!("at.{}.{metric}", Link::port(Direction::Down)), Estimate::over(values))
@@ -546,14 +547,18 @@ mod tests {
             at("sojourn_p99_s", [call; 3]),
             at("utilization", [0.8; 3]),
         ];
-        Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics }
+        DisciplineRow { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics }
     }
 
-    fn advice(rows: Vec<Row>, target: Target) -> Advice {
+    fn advice(rows: Vec<DisciplineRow>, target: Target) -> Advice {
         deploying(rows, target, &|_| None)
     }
 
-    fn deploying(rows: Vec<Row>, target: Target, deploy: &dyn Fn(&Shaped<'_>) -> Option<Row>) -> Advice {
+    fn deploying(
+        rows: Vec<DisciplineRow>,
+        target: Target,
+        deploy: &dyn Fn(&Shaped<'_>) -> Option<DisciplineRow>,
+    ) -> Advice {
         let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
         let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None, resample: None, hours: None };
         let situation = Situation { missing: 0.0, stretch: 1.0, resample: None };
@@ -574,7 +579,7 @@ mod tests {
     /// Loss of calls is not a time that users wait for, but it is a cost.
     #[test]
     fn every_loss_is_a_cost() {
-        let lossy = |mut row: Row, loss: f64| {
+        let lossy = |mut row: DisciplineRow, loss: f64| {
             let values = vec![Some(loss); 3];
             row.metrics
                 .push((format!("at.{}.voice_loss", Link::port(Direction::Down)), Estimate::over(values)));
@@ -594,7 +599,7 @@ mod tests {
     }
 
     /// Small packets of one direction with these waits: median, 95th and 99th percentile.
-    fn small(qdisc: &str, packets: f64, waits: [f64; 3]) -> Row {
+    fn small(qdisc: &str, packets: f64, waits: [f64; 3]) -> DisciplineRow {
         let at = |metric: &str, value: f64| {
             (format!("at.{}.{metric}", Link::port(Direction::Up)), Estimate::over(vec![Some(value); 3]))
         };
@@ -605,7 +610,7 @@ mod tests {
             at("small_sojourn_p99_s", waits[2]),
             at("sojourn_p99_s", 0.6),
         ];
-        Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics }
+        DisciplineRow { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics }
     }
 
     /// The highest quantile of the sojourn times of small packets decides that enough of them are behind.
@@ -632,7 +637,7 @@ mod tests {
         assert_eq!(advice(4.0, [0.01, 0.02, 0.03]).discipline, None, "four packets say nothing");
     }
 
-    fn fifo() -> Row {
+    fn fifo() -> DisciplineRow {
         row("fifo limit 100p", [1.0, 1.1, 0.9], 4.0, 0.4)
     }
 

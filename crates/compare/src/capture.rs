@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ::giveway_capture::Pauses;
 use giveway_qdisc::{Rate, Span};
-use giveway_workload::{Adu, Direction, Local, Seen, Side, Workload};
+use giveway_workload::{Adu, CaptureStatistics, Direction, Local, Side, Workload};
 use serde_json::{Value, json};
 
 use super::hours::{HOUR, Hours, busy_and_idle};
@@ -20,7 +20,7 @@ pub struct Capture {
     /// The traffic of its applications.
     pub(super) workload: Workload,
     /// Counts of packets, bytes and connections.
-    seen: Seen,
+    seen: CaptureStatistics,
     /// The local side of the link.
     pub(super) local: Local,
     /// The reason for the guess; `None` if the user named the local side.
@@ -106,7 +106,7 @@ impl Capture {
             let of = |at: &usize| self.seen.hours[direction].get(*at).copied().unwrap_or(0);
             hours.numbers.iter().map(of).sum::<u64>()
         };
-        let seen = Seen {
+        let seen = CaptureStatistics {
             span: workload.span,
             up: (0, bytes(0)),
             down: (0, bytes(1)),
@@ -123,7 +123,10 @@ impl Capture {
             Capture { workload, seen, local, why, damage, notes: self.notes.clone(), pauses: self.pauses };
         // The share of missing data is that of the whole capture.
         let played = part.played();
-        Capture { seen: Seen { missed: played / 1_000_000 * missed, ..part.seen.clone() }, ..part }
+        Capture {
+            seen: CaptureStatistics { missed: played / 1_000_000 * missed, ..part.seen.clone() },
+            ..part
+        }
     }
 
     /// Checks that the capture has traffic for this mode.

@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use giveway_disciplines::Spec;
-use giveway_measure::{Estimate, Row, Table};
+use giveway_measure::{DisciplineRow, Estimate, Table};
 use giveway_qdisc::Rate;
 use giveway_workload::Direction;
 
@@ -94,7 +94,7 @@ impl Shaped<'_> {
     }
 
     /// The row of a table of this network, with the names that its metrics have in a comparison.
-    pub fn row(&self, table: &Table, nodes: (&str, &str)) -> Option<Row> {
+    pub fn row(&self, table: &Table, nodes: (&str, &str)) -> Option<DisciplineRow> {
         let row = table.rows.first()?;
         let mut metrics = Vec::new();
         for direction in [Direction::Up, Direction::Down] {
@@ -110,7 +110,7 @@ impl Shaped<'_> {
                 metrics.push((format!("at.{}.{metric}", Link::port(direction)), value));
             }
         }
-        Some(Row { qdisc: self.spec.to_string(), seeds: row.seeds.clone(), metrics })
+        Some(DisciplineRow { qdisc: self.spec.to_string(), seeds: row.seeds.clone(), metrics })
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             metric("at.shaper->local.small_sojourn_p99_s", 0.5),
             metric("at.far->shaper.small_sojourn_p99_s", 0.25),
         ];
-        let rows = vec![Row { qdisc: "fifo limit 100p".to_owned(), seeds: vec![1], metrics }];
+        let rows = vec![DisciplineRow { qdisc: "fifo limit 100p".to_owned(), seeds: vec![1], metrics }];
         let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
         let row = shaped.row(&table, ("local", "far")).expect("there is a row");
         assert_eq!(row.qdisc, "cake");

@@ -296,20 +296,20 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use giveway_measure::{Estimate, Fingerprint, Row};
+    use giveway_measure::{DisciplineRow, Estimate, Fingerprint};
 
     use super::super::link::Link;
 
     /// A discipline with metrics of one direction each, and their values under three seeds.
-    fn row(qdisc: &str, metrics: &[(Direction, &str, [f64; 3])]) -> Row {
+    fn row(qdisc: &str, metrics: &[(Direction, &str, [f64; 3])]) -> DisciplineRow {
         let named = metrics.iter().map(|(direction, name, values)| {
             let values = values.iter().map(|value| Some(*value)).collect();
             (format!("at.{}.{name}", Link::port(*direction)), Estimate::over(values))
         });
-        Row { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics: named.collect() }
+        DisciplineRow { qdisc: qdisc.to_owned(), seeds: vec![1, 2, 3], metrics: named.collect() }
     }
 
-    fn table(rows: Vec<Row>) -> Table {
+    fn table(rows: Vec<DisciplineRow>) -> Table {
         Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None }
     }
 
@@ -321,7 +321,7 @@ mod tests {
 
     /// Twenty downloads; the median takes `median` seconds, and the downloads of the largest class
     /// take `large`.
-    fn transfers(qdisc: &str, median: [f64; 3], large: [f64; 3]) -> Row {
+    fn transfers(qdisc: &str, median: [f64; 3], large: [f64; 3]) -> DisciplineRow {
         row(
             qdisc,
             &[
@@ -453,7 +453,8 @@ mod tests {
             row
         };
         let with = |count| {
-            let rows = vec![few(count, 1.0, 4.0), Row { qdisc: "efd".into(), ..few(count, 0.5, 9.0) }];
+            let rows =
+                vec![few(count, 1.0, 4.0), DisciplineRow { qdisc: "efd".into(), ..few(count, 0.5, 9.0) }];
             reported(table(rows), Mode::Flows)
         };
         assert_eq!(

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use ::giveway_capture::{CaptureError, Frames, Merged, Moment, Part, Pauses, Timeline, utc};
+use ::giveway_capture::{CaptureError, Frames, MergeInput, Merged, Moment, Pauses, Timeline, utc};
 use giveway_workload::Extraction;
 
 use super::chosen::{Chosen, Place};
@@ -201,11 +201,11 @@ impl Source {
                     return Err(RunnerError::Usage(message.to_owned()));
                 }
                 let frames = Frames::new(Box::new(io::stdin())).map_err(|error| wrong(file, error))?;
-                parts.push(Part::Stream(Box::new(frames)));
+                parts.push(MergeInput::Stream(Box::new(frames)));
                 continue;
             }
             let (path, bar) = (file.clone(), bar.clone());
-            parts.push(Part::File(Box::new(move || {
+            parts.push(MergeInput::File(Box::new(move || {
                 let file = File::open(&path).map_err(CaptureError::Open)?;
                 Frames::new(Box::new(Watched { file, bar: bar.clone() }))
             })));
@@ -230,7 +230,7 @@ fn capturing(live: &Live, frontend: &dyn Frontend) -> Result<Merged, RunnerError
         frontend.remark(&settled);
     }
     // The messages of tcpdump are few, and the last ones are its counts: nobody reads them.
-    Merged::new(vec![Part::Stream(Box::new(frames))]).map_err(|_| live.failed(messages))
+    Merged::new(vec![MergeInput::Stream(Box::new(frames))]).map_err(|_| live.failed(messages))
 }
 
 fn is_standard_input(file: &Path) -> bool {

@@ -7,8 +7,10 @@
 //! differences among which a gain is looked for: of a hundred differences without a cause, five are outside
 //! their interval. A loss counts as soon as it is outside its own interval, so that no cost is hidden.
 
-use giveway_measure::figures::Kind;
-use giveway_measure::{Difference, Estimate, Row, Table, behind, holm, is_carried, label, short_names};
+use giveway_measure::figures::NumberStyle;
+use giveway_measure::{
+    Difference, DisciplineRow, Estimate, Table, behind, holm, is_carried, label, short_names,
+};
 use giveway_workload::Direction;
 
 use super::link::Link;
@@ -64,7 +66,7 @@ pub(super) struct Tables {
 
 /// The difference between a discipline and the baseline in one metric.
 pub(super) struct Change<'a> {
-    pub row: &'a Row,
+    pub row: &'a DisciplineRow,
     pub before: f64,
     pub after: f64,
     /// Half the interval of the difference; `None` with one run.
@@ -115,7 +117,7 @@ impl Tables {
     }
 
     /// The row of the baseline.
-    pub fn baseline(&self, direction: Direction) -> &Row {
+    pub fn baseline(&self, direction: Direction) -> &DisciplineRow {
         &self.table(direction).rows[0]
     }
 
@@ -151,7 +153,7 @@ impl Tables {
 
 /// The highest quantile of the sojourn time of small packets that every row has enough packets for; the
 /// lowest one if there is none.
-fn highest_quantile(rows: &[Row]) -> &'static str {
+fn highest_quantile(rows: &[DisciplineRow]) -> &'static str {
     let all_have = |metric: &&str| {
         rows.iter()
             .all(|row| row.metric(metric).is_some_and(|value| value.mean.is_some()) && enough(row, metric))
@@ -161,13 +163,13 @@ fn highest_quantile(rows: &[Row]) -> &'static str {
 }
 
 /// True if enough values are behind a metric of a row: [`FEWEST`] for a median, more for higher quantiles.
-fn enough(row: &Row, metric: &str) -> bool {
+fn enough(row: &DisciplineRow, metric: &str) -> bool {
     let count = behind(metric).and_then(|(count, _)| row.metric(&count)?.mean);
     is_carried(row, metric) && count.is_none_or(|count| count >= FEWEST)
 }
 
 impl<'a> Change<'a> {
-    fn new(base: &Estimate, row: &'a Row, metric: &str, certain: bool) -> Option<Change<'a>> {
+    fn new(base: &Estimate, row: &'a DisciplineRow, metric: &str, certain: bool) -> Option<Change<'a>> {
         let Difference { before, after, ci95, .. } = Difference::between(base, row.metric(metric)?)?;
         Some(Change { row, before, after, within: ci95, certain })
     }
@@ -211,7 +213,7 @@ impl<'a> Change<'a> {
 
 /// The unit that suits a value of a metric: its size and its name.
 fn unit(metric: &str, value: f64) -> (f64, &'static str) {
-    Kind::of(metric).unit(std::iter::once(value.abs()))
+    NumberStyle::of(metric).unit(std::iter::once(value.abs()))
 }
 
 /// A value of a metric with its unit.

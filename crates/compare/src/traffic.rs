@@ -1,10 +1,10 @@
 //! Sentences on the kind of traffic of a capture: encapsulations, and captures at the wrong place.
 
 use ::giveway_capture::Tunnel;
-use giveway_workload::Seen;
+use giveway_workload::CaptureStatistics;
 
 /// The message for a capture of the loopback interface.
-pub(super) fn loopback(path: &str, seen: &Seen) -> String {
+pub(super) fn loopback(path: &str, seen: &CaptureStatistics) -> String {
     let share = 100 * seen.loopback / (seen.packets - seen.foreign).max(1);
     format!(
         "{path} is a capture of the loopback interface: {share} % of its packets are between addresses of one host \
@@ -14,7 +14,7 @@ pub(super) fn loopback(path: &str, seen: &Seen) -> String {
 }
 
 /// The message for a capture of one direction.
-pub(super) fn one_way(seen: &Seen) -> String {
+pub(super) fn one_way(seen: &CaptureStatistics) -> String {
     format!(
         "this capture has one direction only: {:.0} % of the bytes of TCP belong to connections of which no answer is \
          seen. Capture at a place that both directions pass, such as the router or the host itself; on a switch, \
@@ -25,7 +25,7 @@ pub(super) fn one_way(seen: &Seen) -> String {
 }
 
 /// Sentences on encapsulations, and on a part of the traffic that has one direction.
-pub(super) fn notes(seen: &Seen) -> Vec<String> {
+pub(super) fn notes(seen: &CaptureStatistics) -> Vec<String> {
     let counted = || Tunnel::ALL.into_iter().zip(seen.tunnels);
     let mut notes = Vec::new();
     let unpacked: Vec<String> = counted()
@@ -65,8 +65,9 @@ pub(super) fn notes(seen: &Seen) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn seen(tunnel: Tunnel, packets: u64, bytes: u64) -> Seen {
-        let mut seen = Seen { packets: 100, bytes: 1000, tcp_bytes: 500, ..Seen::default() };
+    fn seen(tunnel: Tunnel, packets: u64, bytes: u64) -> CaptureStatistics {
+        let mut seen =
+            CaptureStatistics { packets: 100, bytes: 1000, tcp_bytes: 500, ..CaptureStatistics::default() };
         seen.tunnels[tunnel as usize] = (packets, bytes);
         seen
     }
@@ -83,7 +84,7 @@ mod tests {
             super::notes(&seen(Tunnel::Erspan, 1, 10))[0]
                 .ends_with("(of ERSPAN, which mirrors, the inner ones)")
         );
-        assert!(super::notes(&Seen::default()).is_empty());
+        assert!(super::notes(&CaptureStatistics::default()).is_empty());
     }
 
     #[test]
@@ -98,10 +99,11 @@ mod tests {
 
     #[test]
     fn missing_directions_are_named_with_their_share() {
-        let half = Seen { one_way_bytes: 250, ..seen(Tunnel::Gre, 0, 0) };
+        let half = CaptureStatistics { one_way_bytes: 250, ..seen(Tunnel::Gre, 0, 0) };
         assert!(notes(&half)[0].starts_with("50 % of the bytes of TCP belong to connections of which one"));
         assert!(
-            one_way(&Seen { one_way_bytes: 500, ..half }).contains("one direction only: 100 % of the bytes")
+            one_way(&CaptureStatistics { one_way_bytes: 500, ..half })
+                .contains("one direction only: 100 % of the bytes")
         );
     }
 }

@@ -185,7 +185,7 @@ pub(crate) mod tests {
         });
         for (now, bytes, share) in samples {
             let held = Backlog { packets: bytes / 500, bytes: *bytes };
-            Probe::<()>::sample(
+            Probe::<()>::on_sample(
                 &mut recorder,
                 BOTTLENECK,
                 held,
@@ -194,7 +194,7 @@ pub(crate) mod tests {
                 *now,
             );
             // Samples of another port are ignored.
-            Probe::<()>::sample(
+            Probe::<()>::on_sample(
                 &mut recorder,
                 PortId(1),
                 held,
@@ -203,7 +203,7 @@ pub(crate) mod tests {
                 *now,
             );
         }
-        flows.iter().for_each(|flow| Probe::<()>::flow(&mut recorder, flow));
+        flows.iter().for_each(|flow| Probe::<()>::on_flow(&mut recorder, flow));
         recorder.finish()
     }
 
@@ -372,8 +372,8 @@ pub(crate) mod tests {
         let mut recorder: Recorder<u16> = Recorder::new(layout).with_sources(|source| *source);
         for (source, now) in [(1, Time::ms(500)), (1, Time::s(1)), (1, Time::s(2)), (2, Time::s(2))] {
             let meta = giveway_qdisc::Meta { bytes: 500, ..giveway_qdisc::Meta::default() };
-            recorder.arrived(BOTTLENECK, &meta, now);
-            recorder.dropped(BOTTLENECK, &meta, &source, giveway_qdisc::DropReason::Overlimit, now);
+            recorder.on_arrival(BOTTLENECK, &meta, now);
+            recorder.on_drop(BOTTLENECK, &meta, &source, giveway_qdisc::DropReason::Overlimit, now);
         }
         let lost = |id, source, lost| FlowReport {
             source,
@@ -381,8 +381,8 @@ pub(crate) mod tests {
             packets: 5,
             ..flow(id, FlowKind::Datagrams)
         };
-        Probe::flow(&mut recorder, &lost(1, 1, 3));
-        Probe::flow(&mut recorder, &lost(2, 2, 1));
+        Probe::on_flow(&mut recorder, &lost(1, 1, 3));
+        Probe::on_flow(&mut recorder, &lost(2, 2, 1));
         let run = recorder.finish();
         let number = |text: &str| of(text, &run, None, &|_| None);
         assert_eq!(number("kind = 'dropped'"), Some(3.0));

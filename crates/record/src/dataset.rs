@@ -21,7 +21,7 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use giveway_files::Dir;
-use giveway_measure::{METRICS, Metrics, Named, Summary, named, unnamed};
+use giveway_measure::{METRICS, MetricName, Metrics, Summary, named, unnamed};
 use giveway_qdisc::Quantity;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
@@ -285,7 +285,7 @@ fn finished(axes: &[Axis], rows: &[Row<Measured>]) -> Result<RecordBatch, ArrowE
     for (name, values) in metrics(rows) {
         let field = Field::new(&name, DataType::Float64, true);
         fields.push(match named(&name) {
-            Some(Named { definition, .. }) => {
+            Some(MetricName { definition, .. }) => {
                 described(field, definition.unit.symbol(), definition.description)
             }
             None => field,
@@ -321,7 +321,7 @@ fn metrics(rows: &[Row<Measured>]) -> Vec<(String, Vec<Option<f64>>)> {
     }
     found.retain(|(name, values)| values.iter().any(|value| *value != unnamed(name)));
     found.sort_by_cached_key(|(name, _)| {
-        let Named { metric, source, port, class, .. } = match named(name) {
+        let MetricName { metric, source, port, class, .. } = match named(name) {
             Some(named) => named,
             None => return (usize::MAX, usize::MAX, name.clone()),
         };

@@ -4,7 +4,7 @@ use giveway_document::{
     Axis, Cell, Document, Figure, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point, Series, Shade,
     Sheet,
 };
-use giveway_measure::{Named, named, short_names};
+use giveway_measure::{MetricName, named, short_names};
 use giveway_qdisc::Quantity;
 
 use crate::answers::{answers, winners};
@@ -63,7 +63,7 @@ fn of_metric(data: &Data) -> Vec<Part> {
     let names = short_names(&names);
     let found: Vec<Vec<Effect>> = data.disciplines.iter().map(|contender| effects(data, contender)).collect();
     let mut parts = vec![Part::Heading(data.metric.clone())];
-    if let Some(Named { definition, .. }) = named(&data.metric) {
+    if let Some(MetricName { definition, .. }) = named(&data.metric) {
         parts.push(Part::Text(definition.description.to_owned()));
     }
     parts.push(Part::List(answers(data)));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use giveway_files::Dir;
-use giveway_measure::{DelayRow, Delayed, Summary, Table, Trial};
+use giveway_measure::{DelayRow, DelaySummary, Summary, Table, Trial};
 use giveway_qdisc::{DropReason, Rate, Span, Time};
 
 pub(crate) use self::manifest::Measured;
@@ -354,7 +354,7 @@ pub(super) fn delays_over_time(dir: &Dir, trial: &Path) -> Result<Vec<DelayRow>,
         let span = |column| Span::from_s_f64(real(batch, column, row).unwrap_or(0.0));
         let delayed = |first| {
             let (mean_s, max_s) = (real(batch, first + 1, row)?, real(batch, first + 2, row)?);
-            Some(Delayed { packets: whole(batch, first, row)?, mean_s, max_s })
+            Some(DelaySummary { packets: whole(batch, first, row)?, mean_s, max_s })
         };
         found.push(DelayRow {
             time: Time::ZERO + span(0),

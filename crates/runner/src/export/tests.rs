@@ -232,10 +232,15 @@ fn labels_travel_as_an_ip_option() {
     for (bytes, label) in
         [(1000, megabit), (1000, Label::SHORT), (1000, Label::NONE), (65_531, megabit), (65_532, megabit)]
     {
-        exporter.sent(PortId(0), &Meta { bytes, label, to: 1, ..Meta::default() }, &segment, Time::ZERO);
+        exporter.on_transmission(
+            PortId(0),
+            &Meta { bytes, label, to: 1, ..Meta::default() },
+            &segment,
+            Time::ZERO,
+        );
     }
     let dropped = Meta { bytes: 500, label: megabit, to: 1, ..Meta::default() };
-    exporter.dropped(PortId(0), &dropped, &segment, DropReason::Overlimit, Time::ZERO);
+    exporter.on_drop(PortId(0), &dropped, &segment, DropReason::Overlimit, Time::ZERO);
     let (file, _) = exporter.finish().unwrap();
 
     let labels = kept(&file).into_iter().map(|packet| label::read(packet).unwrap());

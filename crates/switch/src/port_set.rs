@@ -9,30 +9,30 @@ use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
 /// A set of up to 64·`W` ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Row<const W: usize>([u64; W]);
+pub struct PortSet<const W: usize>([u64; W]);
 
-impl<const W: usize> Row<W> {
+impl<const W: usize> PortSet<W> {
     /// The empty set.
-    pub const EMPTY: Row<W> = Row([0; W]);
+    pub const EMPTY: PortSet<W> = PortSet([0; W]);
 
     /// The set of ports 0 to `count` - 1.
     ///
     /// # Panics
     /// If `count` is above 64·`W`.
-    pub fn first(count: usize) -> Row<W> {
+    pub fn first(count: usize) -> PortSet<W> {
         assert!(count <= 64 * W, "{count} ports do not fit into a row of {}", 64 * W);
         let word = |at: usize| match count.saturating_sub(64 * at) {
             0 => 0,
             bits @ 1..64 => (1 << bits) - 1,
             _ => u64::MAX,
         };
-        Row(std::array::from_fn(word))
+        PortSet(std::array::from_fn(word))
     }
 
     /// The set of one port.
     #[inline]
-    pub fn one(port: usize) -> Row<W> {
-        let mut row = Row::EMPTY;
+    pub fn one(port: usize) -> PortSet<W> {
+        let mut row = PortSet::EMPTY;
         row.insert(port);
         row
     }
@@ -159,7 +159,7 @@ impl<const W: usize> Row<W> {
 /// The ports of a row, ascending.
 #[derive(Clone, Debug)]
 pub struct Ports<const W: usize> {
-    row: Row<W>,
+    row: PortSet<W>,
     /// The word that contains the next port, or an earlier one.
     at: usize,
 }
@@ -181,7 +181,7 @@ impl<const W: usize> Iterator for Ports<W> {
     }
 }
 
-impl<const W: usize> IntoIterator for Row<W> {
+impl<const W: usize> IntoIterator for PortSet<W> {
     type Item = usize;
     type IntoIter = Ports<W>;
     #[inline]
@@ -190,44 +190,44 @@ impl<const W: usize> IntoIterator for Row<W> {
     }
 }
 
-impl<const W: usize> FromIterator<usize> for Row<W> {
-    fn from_iter<I: IntoIterator<Item = usize>>(ports: I) -> Row<W> {
-        let mut row = Row::EMPTY;
+impl<const W: usize> FromIterator<usize> for PortSet<W> {
+    fn from_iter<I: IntoIterator<Item = usize>>(ports: I) -> PortSet<W> {
+        let mut row = PortSet::EMPTY;
         ports.into_iter().for_each(|port| row.insert(port));
         row
     }
 }
 
-impl<const W: usize> BitAnd for Row<W> {
-    type Output = Row<W>;
+impl<const W: usize> BitAnd for PortSet<W> {
+    type Output = PortSet<W>;
     #[inline]
-    fn bitand(self, other: Row<W>) -> Row<W> {
-        Row(std::array::from_fn(|at| self.0[at] & other.0[at]))
+    fn bitand(self, other: PortSet<W>) -> PortSet<W> {
+        PortSet(std::array::from_fn(|at| self.0[at] & other.0[at]))
     }
 }
-impl<const W: usize> BitOr for Row<W> {
-    type Output = Row<W>;
+impl<const W: usize> BitOr for PortSet<W> {
+    type Output = PortSet<W>;
     #[inline]
-    fn bitor(self, other: Row<W>) -> Row<W> {
-        Row(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    fn bitor(self, other: PortSet<W>) -> PortSet<W> {
+        PortSet(std::array::from_fn(|at| self.0[at] | other.0[at]))
     }
 }
-impl<const W: usize> Not for Row<W> {
-    type Output = Row<W>;
+impl<const W: usize> Not for PortSet<W> {
+    type Output = PortSet<W>;
     #[inline]
-    fn not(self) -> Row<W> {
-        Row(std::array::from_fn(|at| !self.0[at]))
+    fn not(self) -> PortSet<W> {
+        PortSet(std::array::from_fn(|at| !self.0[at]))
     }
 }
-impl<const W: usize> BitAndAssign for Row<W> {
+impl<const W: usize> BitAndAssign for PortSet<W> {
     #[inline]
-    fn bitand_assign(&mut self, other: Row<W>) {
+    fn bitand_assign(&mut self, other: PortSet<W>) {
         *self = *self & other;
     }
 }
-impl<const W: usize> BitOrAssign for Row<W> {
+impl<const W: usize> BitOrAssign for PortSet<W> {
     #[inline]
-    fn bitor_assign(&mut self, other: Row<W>) {
+    fn bitor_assign(&mut self, other: PortSet<W>) {
         *self = *self | other;
     }
 }
@@ -241,7 +241,7 @@ mod tests {
     fn agrees<const W: usize>(ports: &[usize], from: usize) {
         let ports: std::collections::BTreeSet<usize> = ports.iter().map(|port| port % (64 * W)).collect();
         let from = from % (64 * W);
-        let row: Row<W> = ports.iter().copied().collect();
+        let row: PortSet<W> = ports.iter().copied().collect();
         assert_eq!(row.iter().collect::<Vec<_>>(), ports.iter().copied().collect::<Vec<_>>());
         assert_eq!(row.count(), ports.len());
         assert_eq!(row.lowest(), ports.first().copied());
@@ -252,7 +252,7 @@ mod tests {
         for nth in 0..=ports.len() {
             assert_eq!(row.nth(nth), ports.iter().nth(nth).copied());
         }
-        let upper: Row<W> = !Row::first(from);
+        let upper: PortSet<W> = !PortSet::first(from);
         assert_eq!((row & upper).lowest(), ports.range(from..).next().copied());
     }
 
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn conditions_decide() {
-        let mut row: Row<2> = [3, 70].into_iter().collect();
+        let mut row: PortSet<2> = [3, 70].into_iter().collect();
         row.insert_if(100, false);
         row.remove_if(70, false);
         row.clear_if(false);
@@ -282,9 +282,9 @@ mod tests {
 
     #[test]
     fn a_full_row() {
-        assert_eq!(Row::<1>::first(64).count(), 64);
-        assert_eq!(Row::<16>::first(1000).count(), 1000);
-        assert_eq!(Row::<2>::first(64).nth(63), Some(63));
-        assert!(Row::<2>::first(0).is_empty());
+        assert_eq!(PortSet::<1>::first(64).count(), 64);
+        assert_eq!(PortSet::<16>::first(1000).count(), 1000);
+        assert_eq!(PortSet::<2>::first(64).nth(63), Some(63));
+        assert!(PortSet::<2>::first(0).is_empty());
     }
 }

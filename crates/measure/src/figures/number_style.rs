@@ -5,7 +5,7 @@ use crate::table::Estimate;
 
 /// The kind of the numbers of a column.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum NumberStyle {
     /// A share, shown in percent.
     Percent,
     /// An index from 0 to 1, shown with three decimals.
@@ -19,29 +19,30 @@ pub enum Kind {
 }
 
 /// Times, from nanoseconds to seconds.
-pub const TIME: Kind = Kind::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
+pub const TIME: NumberStyle = NumberStyle::Ladder(&[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")]);
 
 /// Rates, from bit/s to Gbit/s.
-pub const RATE: Kind = Kind::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
+pub const RATE: NumberStyle =
+    NumberStyle::Ladder(&[(1.0, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s")]);
 
 /// Sizes, from bytes to gigabytes.
-const SIZE: Kind = Kind::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
+const SIZE: NumberStyle = NumberStyle::Ladder(&[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")]);
 
-impl Kind {
+impl NumberStyle {
     /// The kind of the values of the metric with this name.
-    pub fn of(metric: &str) -> Kind {
-        let Some(named) = named(metric) else { return Kind::Count("") };
+    pub fn of(metric: &str) -> NumberStyle {
+        let Some(named) = named(metric) else { return NumberStyle::Count("") };
         match named.definition.unit {
-            Unit::Share => Kind::Percent,
-            Unit::Index => Kind::Index,
+            Unit::Share => NumberStyle::Percent,
+            Unit::Index => NumberStyle::Index,
             Unit::BitPerSecond => RATE,
             Unit::Seconds => TIME,
             Unit::Bytes => SIZE,
-            Unit::Packets | Unit::Flows if is_behind(named.definition) => Kind::Number,
-            _ if named.statistic == Some(Statistic::Count) => Kind::Count(""),
-            Unit::Number => Kind::Count(""),
-            Unit::Packets => Kind::Count("pkts"),
-            unit @ (Unit::Flows | Unit::Slots | Unit::Cells) => Kind::Count(unit.symbol()),
+            Unit::Packets | Unit::Flows if is_behind(named.definition) => NumberStyle::Number,
+            _ if named.statistic == Some(Statistic::Count) => NumberStyle::Count(""),
+            Unit::Number => NumberStyle::Count(""),
+            Unit::Packets => NumberStyle::Count("pkts"),
+            unit @ (Unit::Flows | Unit::Slots | Unit::Cells) => NumberStyle::Count(unit.symbol()),
         }
     }
 
@@ -49,11 +50,11 @@ impl Kind {
     /// makes the largest unreadable.
     pub fn unit(self, means: impl Iterator<Item = f64>) -> (f64, &'static str) {
         let ladder = match self {
-            Kind::Percent => return (0.01, "%"),
-            Kind::Index => return (1.0, ""),
-            Kind::Count(unit) => return (1.0, unit),
-            Kind::Number => return (1.0, ""),
-            Kind::Ladder(ladder) => ladder,
+            NumberStyle::Percent => return (0.01, "%"),
+            NumberStyle::Index => return (1.0, ""),
+            NumberStyle::Count(unit) => return (1.0, unit),
+            NumberStyle::Number => return (1.0, ""),
+            NumberStyle::Ladder(ladder) => ladder,
         };
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for mean in means.filter(|mean| *mean > 0.0) {
@@ -70,7 +71,7 @@ impl Kind {
 
     /// The largest possible value.
     fn most(self) -> Option<f64> {
-        matches!(self, Kind::Percent | Kind::Index).then_some(1.0)
+        matches!(self, NumberStyle::Percent | NumberStyle::Index).then_some(1.0)
     }
 
     /// The text of a cell: mean and half the width of the interval, with the same decimals. An interval that
@@ -80,7 +81,7 @@ impl Kind {
             return "-".to_owned();
         };
         let decimals = self.decimals(mean);
-        match estimate.ci95.filter(|_| self != Kind::Number) {
+        match estimate.ci95.filter(|_| self != NumberStyle::Number) {
             None => format!("{mean:.decimals$}"),
             Some(half) => {
                 let half = half / scale;
@@ -109,10 +110,10 @@ impl Kind {
     /// Decimals for three significant digits. Whole counts have none.
     fn decimals(self, value: f64) -> usize {
         match self {
-            Kind::Index => 3,
-            Kind::Percent => 1,
-            Kind::Number => 0,
-            Kind::Count(_) if value.fract() == 0.0 || value >= 1000.0 => 0,
+            NumberStyle::Index => 3,
+            NumberStyle::Percent => 1,
+            NumberStyle::Number => 0,
+            NumberStyle::Count(_) if value.fract() == 0.0 || value >= 1000.0 => 0,
             _ if value == 0.0 || value >= 100.0 => 0,
             _ if value >= 10.0 => 1,
             _ if value >= 1.0 => 2,
