@@ -130,16 +130,16 @@ pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     stop::listen();
     let jobs = args.jobs.map_or_else(processors, usize::from);
     let done = run(&plan, &mut folder, shard, jobs, &reuse, &frontend).map_err(|error| {
-        show::message(&format!("{}; {}", chain(&error), how_to_go_on(&error)));
+        show::message(&format!("{}; {}", chain(&error), how_to_resume(&error)));
         CliError::Reported(Outcome::Failed)
     })?;
     tell(&done, &dir, &plan, args, out)
 }
 
 /// A sentence that says where finished trials are, and what to type.
-fn how_to_go_on(error: &SweepError) -> String {
+fn how_to_resume(error: &SweepError) -> String {
     let SweepError::Unwritten { rescued: Rescued { trials, folder }, .. } = error else {
-        return "finished trials are kept: the same command goes on".to_owned();
+        return "finished trials are kept: the same command resumes".to_owned();
     };
     let last = "the last finished trials";
     match folder {
@@ -266,7 +266,7 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
     }
     writeln!(out, "{}: {}", dir.display(), parts.join(", "))?;
     if !complete {
-        writeln!(out, "The same command goes on from here.")?;
+        writeln!(out, "The same command resumes.")?;
     }
     for sentence in &found {
         writeln!(out, "- {sentence}")?;

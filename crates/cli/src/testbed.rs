@@ -299,12 +299,12 @@ fn reality(
     let worst: Mutex<Worst> = Mutex::default();
     let missing = AtomicBool::new(false);
     let captured = AtomicBool::new(false);
-    let on_the_bed: &Observe<'_> = &|trial, keep_series, go_on| {
+    let on_the_bed: &Observe<'_> = &|trial, keep_series, keep_running| {
         if missing.load(Ordering::Relaxed) {
             return Ok(None); // An earlier trial has reported it.
         }
         let plan = layout(scenario, keep_series);
-        match bed.run(live, trial, &plan, go_on) {
+        match bed.run(live, trial, &plan, keep_running) {
             Ok(Some(ran)) => {
                 captured.store(true, Ordering::Relaxed);
                 let (sources, router) = (ran.lateness.p99(), ran.router_late.unwrap_or_default());

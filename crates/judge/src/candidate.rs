@@ -61,7 +61,7 @@ pub trait Candidate: Sync {
         scenario: &Scenario,
         seed: u64,
         perturbation: Option<&Perturbation>,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed>;
 }
 
@@ -102,13 +102,13 @@ impl Around {
 }
 
 /// Runs a scenario in which `build` makes the discipline of every judged link, behind an observer and the
-/// hidden change. Returns the record, and the observations at each judged link; `None` if `go_on` stops it.
+/// hidden change. Returns the record, and the observations at each judged link; `None` if `keep_running` stops it.
 pub fn run_built(
     scenario: &Scenario,
     seed: u64,
     perturbation: Option<&Perturbation>,
     build: Build<'_>,
-    go_on: &dyn Fn(f64) -> bool,
+    keep_running: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<Seen>)> {
     let Backend::Network(network) = &scenario.backend else { return None };
     let around = Around::new(perturbation);
@@ -118,7 +118,7 @@ pub fn run_built(
             Queue::Compare => around.wrap(context, |context| build(port, spec, context)),
             _ => discipline(spec, context),
         };
-        giveway_observe::run_built(network, &trial, built, recorder, go_on)
+        giveway_observe::run_built(network, &trial, built, recorder, keep_running)
     });
     observed.map(|(record, _)| (record, around.seen()))
 }
@@ -149,10 +149,11 @@ impl Candidate for BuiltIn {
         scenario: &Scenario,
         seed: u64,
         perturbation: Option<&Perturbation>,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> = &|_, spec, context| discipline(spec, context);
-        let (record, seen) = run_built(scenario, seed, perturbation, build, go_on).ok_or(Failed::Stopped)?;
+        let (record, seen) =
+            run_built(scenario, seed, perturbation, build, keep_running).ok_or(Failed::Stopped)?;
         Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }
@@ -191,7 +192,7 @@ impl Candidate for Program {
         scenario: &Scenario,
         seed: u64,
         perturbation: Option<&Perturbation>,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let failure = Failure::default();
         let broken = RefCell::new(None);
@@ -205,7 +206,7 @@ impl Candidate for Program {
                 }
             }
         };
-        let watched = |done: f64| !failure.is_set() && broken.borrow().is_none() && go_on(done);
+        let watched = |done: f64| !failure.is_set() && broken.borrow().is_none() && keep_running(done);
         let ran = run_built(scenario, seed, perturbation, build, &watched);
         if let Some(rejected) = broken.take() {
             return Err(Failed::Rejected(rejected));

@@ -211,11 +211,12 @@ impl Candidate for Cheat {
         scenario: &Scenario,
         seed: u64,
         perturbation: Option<&Perturbation>,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> =
             &|_, _, context| Ok(Box::new(Queue::new(self.trick, context)) as Box<dyn Qdisc<Segment>>);
-        let (record, seen) = run_built(scenario, seed, perturbation, build, go_on).ok_or(Failed::Stopped)?;
+        let (record, seen) =
+            run_built(scenario, seed, perturbation, build, keep_running).ok_or(Failed::Stopped)?;
         Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }

@@ -21,7 +21,7 @@ pub use cost::Backlogged;
 pub use steps::{Sojourns, Steps};
 
 /// Executes one run with a recorder. Returns the record, and the remarks of the sources of traffic. It calls
-/// `go_on` from time to time with the progress of the run, 0 to 1. If `go_on` returns false, the run stops
+/// `keep_running` from time to time with the progress of the run, 0 to 1. If `keep_running` returns false, the run stops
 /// without a result. If `keep_series` is true, the record includes samples over time.
 ///
 /// # Panics
@@ -31,14 +31,14 @@ pub fn observe(
     scenario: &Scenario,
     trial: &Trial,
     keep_series: bool,
-    go_on: &dyn Fn(f64) -> bool,
+    keep_running: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<String>)> {
     match &scenario.backend {
         Backend::Network(network) => {
-            observe_network(network, keep_series, |recorder| network.run(trial, recorder, go_on))
+            observe_network(network, keep_series, |recorder| network.run(trial, recorder, keep_running))
         }
         Backend::Switch(crossbar) => {
-            let outcome = crossbar.run(trial, go_on)?;
+            let outcome = crossbar.run(trial, keep_running)?;
             Some((recorded_switch(crossbar, keep_series, &outcome), Vec::new()))
         }
         Backend::Live(_) => panic!("a test bed is not a simulation: the crate testbed runs it"),
@@ -66,9 +66,9 @@ pub fn run_built(
     trial: &Trial,
     build: Build<'_>,
     recorder: &mut Recorder<Segment>,
-    go_on: &dyn Fn(f64) -> bool,
+    keep_running: &dyn Fn(f64) -> bool,
 ) -> Option<Finished> {
-    network.run_built(trial, build, recorder, go_on)
+    network.run_built(trial, build, recorder, keep_running)
 }
 
 /// [`Network::run_divided`] with a recorder.
@@ -80,9 +80,9 @@ pub fn run_divided(
     trial: &Trial,
     division: (&Partition, usize),
     recorder: &mut Recorder<Segment>,
-    go_on: &dyn Fn(f64) -> bool,
+    keep_running: &dyn Fn(f64) -> bool,
 ) -> Option<Finished> {
-    network.run_divided(trial, division, recorder, go_on)
+    network.run_divided(trial, division, recorder, keep_running)
 }
 
 /// The recorder of a run on a network.

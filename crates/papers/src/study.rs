@@ -408,14 +408,14 @@ impl Study {
         format!("{} in {experiment} ({variant}), seed {}", disciplines[job.trial.discipline], job.trial.seed)
     }
 
-    /// Executes one run. It calls `go_on` from time to time with its progress, 0 to 1. If `go_on` returns
+    /// Executes one run. It calls `keep_running` from time to time with its progress, 0 to 1. If `keep_running` returns
     /// false, the run stops without a result.
-    pub fn run(&self, job: &Job, go_on: &dyn Fn(f64) -> bool) -> Option<Observed> {
+    pub fn run(&self, job: &Job, keep_running: &dyn Fn(f64) -> bool) -> Option<Observed> {
         let scene = &self.scenes[job.scene];
         let scenario = match &scene.setting {
             Setting::Scenario(scenario) => scenario,
             Setting::Cost { case, specs, .. } => {
-                if !go_on(0.0) {
+                if !keep_running(0.0) {
                     return None;
                 }
                 let ns = case.pair_ns(&specs[job.trial.discipline]);
@@ -434,7 +434,7 @@ impl Study {
         };
         let series = scene.curves.iter().any(Curve::needs_series)
             || scene.measures.iter().any(|measure| measure.needs().series);
-        let (record, _) = observe(scenario, &job.trial, series, go_on)?;
+        let (record, _) = observe(scenario, &job.trial, series, keep_running)?;
         let first = Some(&job.trial.seed) == scenario.seeds.first();
         let run = Run { record: &record, ideal: scene.ideal, bound: &bound };
         Some(Observed {

@@ -103,13 +103,15 @@ pub fn run_all(
         for trial in base.trials() {
             let trial = Trial { name: one.name.clone(), ..trial };
             let share = |done: f64| (f64::from(finished) + done) / all as f64;
-            let go_on = |done: f64| {
+            let keep_running = |done: f64| {
                 py.check_signals()?;
                 progress.map_or(Ok(()), |progress| progress.call1(py, (share(done),)).map(drop))
             };
             let ran = match &base.backend {
-                Backend::Network(network) => run_one(py, network, one, &trial, &go_on, Way::WITH_SERIES),
-                Backend::Switch(crossbar) => run_switch(py, crossbar, one, &trial, &go_on),
+                Backend::Network(network) => {
+                    run_one(py, network, one, &trial, &keep_running, Way::WITH_SERIES)
+                }
+                Backend::Switch(crossbar) => run_switch(py, crossbar, one, &trial, &keep_running),
                 Backend::Live(_) => {
                     let message =
                         "a discipline in Python runs in the simulator, and this scenario is for a test bed";
@@ -168,11 +170,11 @@ fn run_here(
     let Backend::Network(network) = &scenario.backend else {
         return Err(errors::failed(py, "a discipline in Python runs on a network here"));
     };
-    let go_on = |_: f64| match frontend.stopped() {
+    let keep_running = |_: f64| match frontend.stopped() {
         true => Err(PyKeyboardInterrupt::new_err(())),
         false => py.check_signals(),
     };
-    run_one(py, network, one, trial, &go_on, way)?
+    run_one(py, network, one, trial, &keep_running, way)?
 }
 
 /// The way in which a trial runs.
@@ -188,13 +190,13 @@ impl Way<'_> {
     const WITH_SERIES: Way<'static> = Way { keep_series: true, around: None };
 }
 
-/// Runs one trial. The inner error is an interruption by `go_on`.
+/// Runs one trial. The inner error is an interruption by `keep_running`.
 fn run_one(
     py: Python<'_>,
     network: &Network,
     one: &Own,
     trial: &Trial,
-    go_on: &dyn Fn(f64) -> PyResult<()>,
+    keep_running: &dyn Fn(f64) -> PyResult<()>,
     way: Way<'_>,
 ) -> PyResult<Result<Record, PyErr>> {
     let failure = Failure::default();
@@ -219,7 +221,7 @@ fn run_one(
         if failure.is_set() {
             return false;
         }
-        match go_on(done) {
+        match keep_running(done) {
             Ok(()) => true,
             Err(error) => {
                 interruption.set(Some(error));
@@ -249,7 +251,7 @@ fn run_switch(
     crossbar: &Crossbar,
     one: &Own,
     trial: &Trial,
-    go_on: &dyn Fn(f64) -> PyResult<()>,
+    keep_running: &dyn Fn(f64) -> PyResult<()>,
 ) -> PyResult<Result<Record, PyErr>> {
     let raised = arbiter::Raised::default();
     let interruption: Rc<Cell<Option<PyErr>>> = Rc::default();
@@ -262,7 +264,7 @@ fn run_switch(
         };
         Box::new(arbiter::Arbiter::new(py, make, &raised))
     };
-    let watched = |done: f64| match go_on(done) {
+    let watched = |done: f64| match keep_running(done) {
         Ok(()) => true,
         Err(error) => {
             interruption.set(Some(error));

@@ -35,16 +35,21 @@ enum Waiting<P> {
 
 /// Bodies by number.
 struct Slab<P> {
-    bodies: Vec<Option<P>>,
-    /// Behind each number without a body the next one. Behind the last one is the end of the slab.
-    next: Vec<u32>,
+    places: Vec<Place<P>>,
     /// The number that is used next.
     free: u32,
 }
 
+/// The place of a number.
+enum Place<P> {
+    Body(P),
+    /// No body, and the number that is used after this one. Behind the last one is the end of the slab.
+    Free(u32),
+}
+
 impl<P> Default for Slab<P> {
     fn default() -> Slab<P> {
-        Slab { bodies: Vec::new(), next: Vec::new(), free: 0 }
+        Slab { places: Vec::new(), free: 0 }
     }
 }
 
@@ -53,24 +58,27 @@ impl<P> Slab<P> {
     #[inline(always)]
     fn put(&mut self, body: P) -> u64 {
         let number = self.free;
-        if number as usize == self.bodies.len() {
-            self.grow();
+        match self.places.get_mut(number as usize) {
+            Some(place) => {
+                let Place::Free(next) = place else { unreachable!("a free number has no body") };
+                self.free = *next;
+                *place = Place::Body(body);
+            }
+            None => self.grow(body),
         }
-        self.bodies[number as usize] = Some(body);
-        self.free = self.next[number as usize];
         u64::from(number)
     }
 
     #[cold]
-    fn grow(&mut self) {
-        self.bodies.push(None);
-        self.next.push(self.free + 1);
+    fn grow(&mut self, body: P) {
+        self.places.push(Place::Body(body));
+        self.free += 1;
     }
 
     #[inline(always)]
     fn take(&mut self, number: u64) -> P {
-        let body = self.bodies[number as usize].take().expect("each number leaves once");
-        self.next[number as usize] = self.free;
+        let place = std::mem::replace(&mut self.places[number as usize], Place::Free(self.free));
+        let Place::Body(body) = place else { unreachable!("each number leaves once") };
         self.free = number as u32;
         body
     }

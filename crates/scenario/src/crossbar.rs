@@ -235,15 +235,15 @@ impl Crossbar {
         }
     }
 
-    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops
+    /// Runs a trial. `keep_running` gets the progress from time to time, 0 to 1; if it returns false, the run stops
     /// without a result.
     ///
     /// # Panics
     /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was
     /// read.
-    pub fn run(&self, trial: &Trial, go_on: &dyn Fn(f64) -> bool) -> Option<Outcome> {
+    pub fn run(&self, trial: &Trial, keep_running: &dyn Fn(f64) -> bool) -> Option<Outcome> {
         let sim = Sim::new(&self.plan(trial)).unwrap_or_else(|invalid| panic!("{}: {invalid}", trial.name));
-        self.finish(sim, go_on).expect("the arbiters of the registry keep the contract")
+        self.finish(sim, keep_running).expect("the arbiters of the registry keep the contract")
     }
 
     /// Like [`run`](Crossbar::run), with arbiters that `build` builds. The arbiter of the trial only gives
@@ -259,14 +259,14 @@ impl Crossbar {
         &self,
         trial: &Trial,
         build: BuildOutside<'_>,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Result<Option<Outcome>, String> {
         let sim = Sim::with_arbiter(&self.plan(trial), build).map_err(|invalid| invalid.message)?;
-        self.finish(sim, go_on)
+        self.finish(sim, keep_running)
     }
 
     /// Runs a switch to its end.
-    fn finish(&self, mut sim: Sim, go_on: &dyn Fn(f64) -> bool) -> Result<Option<Outcome>, String> {
+    fn finish(&self, mut sim: Sim, keep_running: &dyn Fn(f64) -> bool) -> Result<Option<Outcome>, String> {
         /// Enough for a progress bar, and few enough to take no measurable time.
         const STEPS: u64 = 200;
         for step in 1..=STEPS {
@@ -274,7 +274,7 @@ impl Crossbar {
             if let Some(mistake) = sim.mistake() {
                 return Err(mistake);
             }
-            if !go_on(step as f64 / STEPS as f64) {
+            if !keep_running(step as f64 / STEPS as f64) {
                 return Ok(None);
             }
         }

@@ -176,11 +176,11 @@ fn a_stopped_run_has_no_result() {
     let scenario = dumbbell();
     let trial = &scenario.trials()[0];
     let shares = std::cell::RefCell::new(Vec::new());
-    let go_on = |share: f64| {
+    let keep_running = |share: f64| {
         shares.borrow_mut().push(share);
         share < 0.5
     };
-    assert_eq!(network(&scenario).run(trial, &mut (), &go_on), None);
+    assert_eq!(network(&scenario).run(trial, &mut (), &keep_running), None);
     assert!(shares.borrow().is_sorted() && shares.borrow().last() == Some(&0.5));
 }
 

@@ -36,7 +36,7 @@ pub struct ParallelEnd {
 
 /// Runs a plan to its end on at most `threads` threads, of which the calling thread is one; each simulates
 /// one or more parts of `partition`. Every thread builds the plan and takes its parts out of it, so that
-/// sources and disciplines never move between threads. `go_on` gets the simulated time now and then; if it
+/// sources and disciplines never move between threads. `keep_running` gets the simulated time now and then; if it
 /// returns false, the run stops without a result.
 ///
 /// # Panics
@@ -46,7 +46,7 @@ pub fn run<R: Divisible<Segment> + Send>(
     partition: &Partition,
     threads: usize,
     probe: &mut R,
-    go_on: &mut dyn FnMut(Time) -> bool,
+    keep_running: &mut dyn FnMut(Time) -> bool,
 ) -> Option<ParallelEnd> {
     let workers = threads.clamp(1, partition.parts());
     let mut shares: Vec<Vec<(u16, R)>> = (0..workers).map(|_| Vec::new()).collect();
@@ -58,7 +58,7 @@ pub fn run<R: Divisible<Segment> + Send>(
     let finished = std::thread::scope(|scope| {
         let start = |share| scope.spawn(move || exchange.work(plan, partition, share, &mut |_| true));
         let running: Vec<_> = shares.into_iter().map(start).collect();
-        let mut finished = exchange.work(plan, partition, own, go_on);
+        let mut finished = exchange.work(plan, partition, own, keep_running);
         for thread in running {
             let others = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             finished = finished.zip(others).map(|(mut all, others)| {
@@ -133,14 +133,14 @@ impl Exchange {
     }
 
     /// Simulates the parts with these numbers and probes to the end of the run, in parallel with the other
-    /// threads. `go_on` gets the simulated time after each round, and stops the run if it returns false. Then
+    /// threads. `keep_running` gets the simulated time after each round, and stops the run if it returns false. Then
     /// the result is `None`.
     fn work<R: Divisible<Segment>>(
         &self,
         plan: &dyn Fn() -> Plan,
         partition: &Partition,
         share: Vec<(u16, R)>,
-        go_on: &mut dyn FnMut(Time) -> bool,
+        keep_running: &mut dyn FnMut(Time) -> bool,
     ) -> Option<Vec<PartResult<R>>> {
         let _breaks_if_this_panics = Breaker(&self.gate);
         let mut plan = plan();
@@ -167,7 +167,7 @@ impl Exchange {
             let last = (first + partition.window() - Span::from_ps(1)).min(until);
             parts.iter_mut().for_each(|part| part.sim.step_to(last, &mut part.probe));
             number += 1;
-            if !go_on(last) {
+            if !keep_running(last) {
                 // The other threads read this after the next gate.
                 self.rounds[number % 2].stopped.store(true, Ordering::Relaxed);
             }

@@ -133,7 +133,7 @@ pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, giveway_kernel::KernelError)
 
 impl Bed {
     /// Runs a trial of a scenario, and repeats it while the machine is too busy. `layout` is the layout of
-    /// its record. `go_on` gets the progress, 0 to 1; if it returns false, the run stops without a result.
+    /// its record. `keep_running` gets the progress, 0 to 1; if it returns false, the run stops without a result.
     ///
     /// # Errors
     /// The first error of the machine.
@@ -145,9 +145,9 @@ impl Bed {
         live: &Live,
         trial: &Trial,
         layout: &Layout,
-        go_on: &(dyn Fn(f64) -> bool + Sync),
+        keep_running: &(dyn Fn(f64) -> bool + Sync),
     ) -> Result<Option<Ran>, TestbedError> {
-        let ran = in_time(self.attempts, Ran::too_late, || self.attempt(live, trial, layout, go_on))?;
+        let ran = in_time(self.attempts, Ran::too_late, || self.attempt(live, trial, layout, keep_running))?;
         Ok(ran.map(|(ran, attempt)| Ran { attempt, ..ran }))
     }
 
@@ -156,7 +156,7 @@ impl Bed {
         live: &Live,
         trial: &Trial,
         layout: &Layout,
-        go_on: &(dyn Fn(f64) -> bool + Sync),
+        keep_running: &(dyn Fn(f64) -> bool + Sync),
     ) -> Result<Option<Ran>, TestbedError> {
         let contender = &live.compared[trial.discipline];
         let scratch =
@@ -202,7 +202,7 @@ impl Bed {
                     if share >= warmed_up && !measures.swap(true, Ordering::Relaxed) {
                         router.measure();
                     }
-                    go_on(share)
+                    keep_running(share)
                 })
             });
             driving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

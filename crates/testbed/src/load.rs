@@ -75,7 +75,7 @@ pub struct LoadResult {
 }
 
 impl Load {
-    /// Sends the load through a test bed, in real time. `report` gets every flow. `go_on` gets the progress,
+    /// Sends the load through a test bed, in real time. `report` gets every flow. `keep_running` gets the progress,
     /// 0 to 1, ten times a second; if it returns false, the run stops without a result.
     ///
     /// Call it on a separate thread: the thread stays in a namespace of the test bed.
@@ -86,7 +86,7 @@ impl Load {
         self,
         topology: &Topology,
         report: &mut dyn FnMut(&FlowReport),
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Result<Option<LoadResult>, TestbedError> {
         request_realtime();
         let (until, starts_at) = (self.until, self.starts_at);
@@ -110,7 +110,7 @@ impl Load {
         };
         (running.sockets.clock, running.result.late_start) =
             starts_at.map_or_else(|| (Clock::start(), Span::ZERO), Clock::start_at);
-        if !running.run(until, report, go_on)? {
+        if !running.run(until, report, keep_running)? {
             return Ok(None);
         }
         running.finish(until, report)?;
@@ -138,7 +138,7 @@ impl Drive {
         &mut self,
         until: Time,
         report: &mut dyn FnMut(&FlowReport),
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Result<bool, TestbedError> {
         /// Short enough for a progress bar and for Ctrl-C.
         const PROGRESS_INTERVAL: Span = Span::ms(100);
@@ -147,10 +147,10 @@ impl Drive {
         loop {
             let now = self.sockets.clock.now();
             if now >= until {
-                return Ok(go_on(1.0));
+                return Ok(keep_running(1.0));
             }
             if now >= next_progress {
-                if !go_on(now.as_s() / until.as_s()) {
+                if !keep_running(now.as_s() / until.as_s()) {
                     return Ok(false);
                 }
                 next_progress = now + PROGRESS_INTERVAL;

@@ -104,14 +104,14 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Measures `wake_ups` wake-ups of each thread under each load; a thousand take one second. `go_on` gets
+    /// Measures `wake_ups` wake-ups of each thread under each load; a thousand take one second. `keep_running` gets
     /// the progress, 0 to 1; if it returns false, the measurement stops without a result.
     ///
     /// # Errors
     /// If a socket cannot be created or a clock cannot be read.
     pub fn measure(
         wake_ups: u32,
-        go_on: &mut dyn FnMut(f64) -> bool,
+        keep_running: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<Timing>, TestbedError> {
         let mut timing =
             Timing { machine: Machine::this(), wake_ups, delays: Default::default(), unprivileged: None };
@@ -123,7 +123,7 @@ impl Timing {
                 *delays = Delays::new(all);
                 timing.unprivileged = timing.unprivileged.take().or(problem);
                 let done = load as usize * Waiter::ALL.len() + waiter as usize + 1;
-                if !go_on(done as f64 / steps) {
+                if !keep_running(done as f64 / steps) {
                     return Ok(None);
                 }
             }

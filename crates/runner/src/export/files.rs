@@ -138,7 +138,7 @@ impl Target {
         trial: &Trial,
         build: Build<'_>,
         recorder: &mut Recorder<Segment>,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         let begin = |file: &NewFile| {
             let out = BufWriter::with_capacity(1 << 18, file.file().try_clone()?);
@@ -148,7 +148,7 @@ impl Target {
         let finished = match begun {
             Ok((exporter, file)) => {
                 let mut both = (recorder, exporter);
-                let finished = network.run_built(trial, build, &mut both, go_on)?;
+                let finished = network.run_built(trial, build, &mut both, keep_running)?;
                 let kept = both.1.finish().and_then(|(mut out, packets)| {
                     out.flush()?;
                     file.keep().map(|()| packets)
@@ -158,7 +158,7 @@ impl Target {
             }
             Err(error) => {
                 self.set_outcome(Err(error));
-                giveway_observe::run_built(network, trial, build, recorder, go_on)?
+                giveway_observe::run_built(network, trial, build, recorder, keep_running)?
             }
         };
         Some(finished)

@@ -249,7 +249,7 @@ impl Network {
         specs.map(Spec::lookahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 
-    /// Runs a trial. `go_on` gets the progress from time to time, 0 to 1; if it returns false, the run stops
+    /// Runs a trial. `keep_running` gets the progress from time to time, 0 to 1; if it returns false, the run stops
     /// without a result.
     ///
     /// # Panics
@@ -258,9 +258,9 @@ impl Network {
         &self,
         trial: &Trial,
         probe: &mut R,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        self.run_built(trial, &|_, spec, context| discipline(spec, context), probe, go_on)
+        self.run_built(trial, &|_, spec, context| discipline(spec, context), probe, keep_running)
     }
 
     /// Like [`run`](Network::run), but builds disciplines with `build`, so that a caller can wrap them (for
@@ -273,7 +273,7 @@ impl Network {
         trial: &Trial,
         build: Build<'_>,
         probe: &mut R,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         let mut sim = Sim::new(self.plan_built(trial, build));
         let (end, most) = (Time::ZERO + self.times.duration, self.times.duration.scale(1, STEPS));
@@ -281,7 +281,7 @@ impl Network {
         while sim.now() < end {
             let before = sim.events();
             sim.step_to((sim.now() + step).min(end), probe);
-            if !go_on(sim.now().as_s() / end.as_s()) {
+            if !keep_running(sim.now().as_s() / end.as_s()) {
                 return None;
             }
             // A long run of a fast link is asked as often as a short one.
@@ -313,16 +313,16 @@ impl Network {
         trial: &Trial,
         (partition, threads): (&Partition, usize),
         probe: &mut R,
-        go_on: &dyn Fn(f64) -> bool,
+        keep_running: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
         if partition.parts() == 1 {
-            return self.run(trial, probe, go_on);
+            return self.run(trial, probe, keep_running);
         }
         let mut reported = 0;
         let mut watch = |now: Time| {
             let steps = u128::from(now.as_ps()) * u128::from(STEPS);
             let step = (steps / u128::from(self.times.duration.as_ps())) as u64;
-            std::mem::replace(&mut reported, step) == step || go_on(step as f64 / STEPS as f64)
+            std::mem::replace(&mut reported, step) == step || keep_running(step as f64 / STEPS as f64)
         };
         let ended = parallel::run(&|| self.plan(trial), partition, threads, probe, &mut watch)?;
         Some(Finished { totals: ended.totals, remarks: self.named_remarks(ended.remarks) })
