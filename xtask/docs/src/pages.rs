@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::crates;
 use crate::parameters::table;
-use crate::recorded;
+use crate::{cards, growth, senders, speed, step, varying};
 
 const REFERENCE: &str = "docs/book/reference";
 const SUMMARY: &str = "docs/book/SUMMARY.md";
@@ -53,6 +53,21 @@ impl Entry {
 
 /// Example of a source of traffic in a scenario.
 const KIND: &str = "[[traffic]]\nkind = \"{}\"";
+
+/// Makes a page from the tables below a folder, the root of the repository.
+type MakePage = fn(&Path) -> Result<String, String>;
+
+/// The pages about recorded measurements: the name of the file, and the function that makes it.
+///
+/// A page fails if its table cannot be read, or has a wrong row.
+const RECORDED: [(&str, MakePage); 6] = [
+    ("instructions", speed::page),
+    ("growth", growth::page),
+    ("step", step::page),
+    ("senders", senders::page),
+    ("varying", varying::page),
+    ("cards", cards::page),
+];
 
 /// The contents of all generated files, by path.
 pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
@@ -104,7 +119,7 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
         "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [QUIC](reference/quic.md)\n- [Keys of a scenario](reference/scenario.md)\n\
          - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n",
     );
-    for (name, make) in recorded::PAGES {
+    for (name, make) in RECORDED {
         let page = make(root)?;
         let title = page.lines().next().unwrap_or_default().trim_start_matches("# ");
         contents.push_str(&format!("- [{title}](reference/{name}.md)\n"));

@@ -31,7 +31,7 @@ pub fn page(repository: &Repository, list: &List) -> Result<String, String> {
 fn written(list: &List, chapters: &[(String, String)]) -> String {
     let mut page = format!(
         "# Gallery\n\n<!-- Written by cargo xtask pictures from {}. -->\n\nEach picture is a figure of a report, or the top of \
-         one. The commands above it write that report, in a folder that has the\n`scenarios`, the `examples` and the \
+         one. The commands above it write that report, in a folder that contains the\n`scenarios`, the `examples` and the \
          `papers` of the repository. In a report, figures also have tooltips, and keys that hide disciplines.\n",
         list::FILE
     );

@@ -245,6 +245,8 @@ impl Calendar {
             && chain == nearest
             && let Some(next) = self.chains.next_from(nearest)
         {
+            // Chains are cyclic: the distance to the next one is a number of slots, modulo their power of
+            // two.
             self.nearest += u64::from(next.wrapping_sub(nearest) & (self.chains.slots() - 1));
         }
         true
@@ -292,6 +294,7 @@ impl Calendar {
             self.push(item, slot);
         } else {
             self.overflowed += 1;
+            // The count keeps the order of insertion among items of one slot.
             self.later.set(item, (slot, self.overflowed));
         }
     }
@@ -299,6 +302,7 @@ impl Calendar {
     /// Moves the window, and inserts the items that it reaches.
     fn catch_up(&mut self) {
         let first = self.first().map_or(self.passed, |(first, _)| first);
+        // The window never moves past an item.
         let floor = self.passed.min(first);
         if floor <= self.floor {
             return;

@@ -131,11 +131,14 @@ impl Cobalt {
             if !self.dropping {
                 self.dropping = true;
                 let waits = !law.at_once || self.begun;
+                // The delay must stay above the target for an interval, as in CoDel. The count of an earlier
+                // episode shortens it.
                 self.next = if waits { now + over_root(law.interval, self.count) } else { now };
             }
             self.count = self.count.max(1);
             self.begun = true;
             if due {
+                // A mark is a signal as well, so the count grows in both cases.
                 dropped = !(law.ecn && cx.mark(pkt));
                 self.count = self.count.saturating_add(1);
                 self.next += over_root(law.interval, self.count);
@@ -143,6 +146,7 @@ impl Cobalt {
             }
         } else {
             self.dropping = false;
+            // Below the target the signals that would have been due are taken back, one by one.
             while self.is_due(now) {
                 self.step_down(law);
                 overdue = self.next < now;
@@ -151,6 +155,7 @@ impl Cobalt {
         if !law.at_once {
             overdue = self.next < now;
         }
+        // BLUE drops whatever CoDel has decided, and never marks: it is for senders that do not respond.
         dropped |= self.probability.happens(rng);
         if self.count == 0 {
             self.next = now + law.interval;
@@ -165,6 +170,7 @@ impl Cobalt {
     #[cold]
     pub fn on_overflow(&mut self, law: &Law, now: Time) -> bool {
         let mut begins = false;
+        // BLUE needs time to see the effect of a step.
         if now.since(self.blue_at) > law.target {
             begins = self.probability.0 == 0;
             self.probability.0 = self.probability.0.saturating_add(law.increment.0);

@@ -191,6 +191,7 @@ impl<P> HopTree<P> {
     /// Drops all packets, queue by queue or in the order of arrival, and removes all branches.
     pub fn reset(&mut self, cx: &mut Cx<'_, P>) {
         while let Some(at) = self.arrivals.nodes.pop_front(&mut self.arrivals.order) {
+            // In the order of arrival the oldest packet is always the first of its own queue.
             let first = self.packets.pop_front(&mut self.nodes[at as usize].queue);
             cx.drop(first.expect("the oldest packet is the first of its queue"), DropReason::Reset);
         }
@@ -235,6 +236,7 @@ impl<P> HopTree<P> {
         self.backlog.add(bytes);
         let node = &mut self.nodes[at];
         node.own.add(bytes);
+        // The first packet of the queue: it was not in the turns before.
         if node.own.packets == 1 {
             self.wake(at);
         }
@@ -289,6 +291,7 @@ impl<P> HopTree<P> {
             let node = &mut self.nodes[at];
             node.turns.sleep(place, self.shape.inner.turns(share));
             node.end_visit(place);
+            // A node with another backlogged place stays in the turns above.
             if node.turns.any() || at == 0 {
                 return;
             }

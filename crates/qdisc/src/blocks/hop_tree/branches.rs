@@ -56,6 +56,7 @@ impl<P> HopTree<P> {
         let index = self.nodes.len() as u32;
         let number = NonZeroU32::new(index).expect("the root is not created");
         self.branches.entry(branch(parent, hop), || number);
+        // A link of rate zero would be the slowest, and weights are divided by the rate of the slowest.
         let known = self.shape.weighted.then(|| self.downstream.rate(self.nodes[parent].hop, hop)).flatten();
         let rate = known.filter(|rate| rate.as_bit() > 0);
         let node = &mut self.nodes[parent];
@@ -74,6 +75,7 @@ impl<P> HopTree<P> {
         let above = parent as u32;
         self.nodes.push(Node { children, turns, share, parent: above, place, hop, rate, ..Node::default() });
         self.most = self.most.max(self.nodes.len());
+        // Weights are relative to the slowest link of the siblings, which is this one now.
         if slower {
             self.weigh(parent);
         }
@@ -123,6 +125,7 @@ impl<P> HopTree<P> {
             node.look = renumbered(node.look);
             node.children.retain(stays);
             node.children.iter_mut().for_each(|child| *child = renamed[*child as usize]);
+            // The place of the next look may have been the last, and removed.
             node.look %= node.places();
             node.parent = renamed[node.parent as usize];
             node.turns.clear();
@@ -157,6 +160,7 @@ impl<P> HopTree<P> {
         }
         arrivals.nodes.items_mut().for_each(|at| *at = renamed[*at as usize]);
         self.largest.recount();
+        // Twice as many nodes must be created before the next call, so the cost per node is constant.
         self.full = self.shape.branches.max(2).max(2 * self.nodes.len());
     }
 }

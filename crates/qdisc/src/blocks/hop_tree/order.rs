@@ -76,6 +76,8 @@ impl<P> HopTree<P> {
         let before = path.len;
         if let Some(place) = node.visit {
             let chosen = self.choose_at(Step { at, place, turn: None }, path);
+            // The visit continues while the deficit covers the next packet; otherwise the next place has its
+            // turn.
             if u64::from(self.first_bytes(chosen)) <= self.share(at, place).deficit {
                 return chosen;
             }
@@ -98,6 +100,7 @@ impl<P> HopTree<P> {
     pub(super) fn look(&mut self, at: usize) -> Option<usize> {
         let node = &mut self.nodes[at];
         let (place, places) = (node.look, node.places());
+        // The listing advances before it looks, so an empty place costs the call.
         node.look = (place + 1) % places;
         if place == 0 {
             return (node.own.packets > 0).then_some(at);
