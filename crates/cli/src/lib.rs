@@ -45,6 +45,7 @@ mod sweep;
 mod testbed;
 mod tips;
 mod trace;
+mod write_recording;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -111,6 +112,8 @@ enum Command {
     Schema(schema::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[command(hide = true)]
+    WriteRecording(write_recording::Args),
 }
 
 /// The exit code of an outcome.
@@ -242,6 +245,7 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Explain(args) => explain::explain(&args, out),
         Command::Schema(args) => schema::schema(&args, out),
         Command::Completions(args) => completions::completions(&args, out),
+        Command::WriteRecording(args) => write_recording::write_recording(&args),
         Command::Man(args) => man::man(&args, Giveway::command(), out),
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use giveway_live::files::exchange;
+use giveway_files::exchange;
 
 use crate::bed::{Bed, nap};
 use crate::programs::{self, GIVEWAY};

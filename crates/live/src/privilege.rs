@@ -8,6 +8,7 @@
 mod calls;
 mod files;
 pub mod outputs;
+pub mod start;
 
 use std::io;
 use std::sync::OnceLock;

@@ -7,9 +7,9 @@ use giveway_kernel::KernelError;
 use giveway_live::LiveError;
 use giveway_program::show;
 
-use crate::Outcome;
 use crate::key::KeyError;
 use crate::live::BridgeError;
+use crate::outcome::Outcome;
 use crate::outputs::Occupied;
 use crate::reserve::ReserveError;
 

@@ -13,8 +13,8 @@ use giveway_program::terminal;
 use giveway_qdisc::{DropReason, Rate};
 use serde_json::{Map, Value, json};
 
-use crate::Outcome;
 use crate::error::NetError;
+use crate::outcome::Outcome;
 use crate::outputs::{self, may_write};
 
 /// Runs `giveway kernel`.

@@ -38,14 +38,14 @@ use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role}
 use giveway_live::reservations::{self, ReservedFlows};
 use giveway_live::{DirectionSetup, headers};
 use giveway_program::commands::live::Args;
-use giveway_program::{provenance, show, terminal};
+use giveway_program::{other, show, terminal};
 use giveway_qdisc::{PortId, Span, Streams, Time};
 use giveway_replay::Tracer;
 use giveway_text::chain;
 use giveway_watch::{json, summary};
 
-use crate::Outcome;
 use crate::error::NetError;
+use crate::outcome::Outcome;
 use crate::outputs::{Kind, may_write};
 
 pub use error::BridgeError;
@@ -126,15 +126,18 @@ fn bridge(
     let early = args.metrics.filter(|_| prepared.predecessor.is_none());
     let mut metrics = early.map(serving::listen).transpose()?;
     let every = Duration::from_nanos(args.record_every.as_ps() / 1000);
-    let prepare = |dir| Recording::prepare(dir, args.small_packet, every, args.record_later, user.as_ref());
-    let (recording, folder) =
-        args.record.as_deref().map(prepare).transpose().map_err(BridgeError::from)?.unzip();
+    let prepare = |dir| {
+        let giveway = other::find(other::MAIN)?;
+        let (small, later) = (args.small_packet, args.record_later);
+        Recording::prepare(dir, &giveway, small, every, later, user.as_ref()).map_err(BridgeError::from)
+    };
+    let recording = args.record.as_deref().map(prepare).transpose()?;
     if let Some(recording) = &recording {
         signals::set_at_usr1(recording.begun())?;
     }
     // Threads are confined when they start, so this precedes the start of the first one.
     let identity = user.as_ref().map(|(identity, _)| *identity);
-    confine(args, identity, folder);
+    confine(args, identity);
     let names = [(a.name.clone(), b.name.clone()), (b.name.clone(), a.name.clone())];
     // The other process still writes these files. They get their names back if it stays.
     let written = [("--pcap", args.pcap.as_deref()), ("--trace", args.trace.as_deref())];
@@ -204,7 +207,7 @@ fn bridge(
     }
     serving::start(prepared.listener.take(), metrics, &controller);
     if let Some(recording) = &mut outputs.recording {
-        let started = recording.start(&controller, &messages(), provenance::now);
+        let started = recording.start(&controller, &messages());
         started.map_err(BridgeError::flag("--record"))?;
     }
     announce(args, &controller, &memory);
@@ -236,9 +239,9 @@ fn may_write_files(args: &Args) -> Result<(), BridgeError> {
     })
 }
 
-/// Sets the user of the threads, and the folders that they may open: for outputs, and for the settings file.
-fn confine(args: &Args, user: Option<Identity>, record: Option<Folder>) {
-    let mut folders: Vec<Folder> = record.into_iter().collect();
+/// Sets the user of the threads, and the folders that they may open: for the settings file.
+fn confine(args: &Args, user: Option<Identity>) {
+    let mut folders = Vec::new();
     if let Some(file) = &args.settings {
         // The name may be a symbolic link, so its folder and the folder of its target are both included.
         let parent = |path: &Path| {

@@ -11,6 +11,7 @@ mod error;
 mod kernel;
 mod key;
 mod live;
+mod outcome;
 mod outputs;
 mod reserve;
 
@@ -24,6 +25,7 @@ use giveway_program::output::Output;
 use giveway_program::{help, provenance, rates, show, terminal};
 
 use crate::error::NetError;
+use crate::outcome::Outcome;
 
 /// Runs disciplines on real interfaces and in the kernel.
 #[derive(Parser)]
@@ -40,27 +42,6 @@ enum Command {
     /// Prints the privilege that a bridge lacks, for `giveway doctor`
     #[command(hide = true)]
     Privileges,
-}
-
-/// The outcome of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is done.
-    Done,
-    /// It has failed.
-    Failed,
-    /// The command line is wrong, or a prerequisite is missing.
-    Wrong,
-}
-
-impl Outcome {
-    fn code(self) -> u8 {
-        match self {
-            Outcome::Done => 0,
-            Outcome::Failed => 1,
-            Outcome::Wrong => 2,
-        }
-    }
 }
 
 fn main() -> ExitCode {

@@ -22,9 +22,9 @@ use giveway_reserve::{Kind, Message, Tuple};
 use giveway_text::chain;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::Outcome;
 use crate::error::NetError;
 use crate::key::key;
+use crate::outcome::Outcome;
 
 use client::Client;
 pub use error::ReserveError;

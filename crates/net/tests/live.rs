@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::bed::{Bed, Host, frame, ip, nap};
-use crate::running::{Live, giveway};
+use crate::running::{Live, giveway, main_program, run};
 
 #[test]
 fn invalid_settings_are_refused_with_a_correction() {
@@ -101,6 +101,7 @@ fn control_reports_a_missing_bridge() {
 #[test]
 fn it_runs_is_changed_and_writes_its_outputs() {
     let Some(bed) = Bed::build("x") else { return };
+    let Some(main) = main_program() else { return };
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (socket, record, pcap, trace) = (path("s"), path("record"), path("a.pcapng"), path("a.trace"));
@@ -167,9 +168,9 @@ fn it_runs_is_changed_and_writes_its_outputs() {
 
     let captured = giveway_capture::Reader::open(&pcap).expect("it is a capture").count();
     assert_eq!(captured, 400);
-    let (code, checked, _) = giveway(&["replay-check", &trace]);
+    let (code, checked, _) = run(&main, &["replay-check", &trace]);
     assert!(code == Some(0) && checked.contains("all equal"), "{checked}");
-    let (code, _, errors) = giveway(&["report", &format!("{record}/forward")]);
+    let (code, _, errors) = run(&main, &["report", &format!("{record}/forward")]);
     assert_eq!(code, Some(0), "{errors}");
 }
 
@@ -179,6 +180,7 @@ fn it_runs_is_changed_and_writes_its_outputs() {
 #[test]
 fn it_ends_when_an_interface_is_removed() {
     let Some(bed) = Bed::build("y") else { return };
+    let Some(main) = main_program() else { return };
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (record, pcap) = (path("record"), path("a.pcapng"));
@@ -199,7 +201,7 @@ fn it_ends_when_an_interface_is_removed() {
     let summary: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(summary["directions"][0]["sent"]["packets"], 20);
     assert_eq!(giveway_capture::Reader::open(&pcap).expect("it is a capture").count(), 20);
-    assert_eq!(giveway(&["report", &format!("{record}/forward")]).0, Some(0));
+    assert_eq!(run(&main, &["report", &format!("{record}/forward")]).0, Some(0));
     // The next start uses the new interface.
     let mut live = Live::start(&bed, dir.path(), &["--quiet"]);
     let mut a = Host::at(&bed, "a0");

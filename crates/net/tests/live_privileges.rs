@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::bed::{Bed, Host, frame, nap};
-use crate::running::{Live, NET, features, giveway, has_ethtool, until};
+use crate::running::{Live, NET, features, giveway, has_ethtool, main_program, run, until};
 
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("there is room");
@@ -57,6 +57,9 @@ fn has_nothing(process: u32) -> Result<(), String> {
 #[test]
 fn no_thread_is_root_or_has_a_capability() {
     let Some(bed) = Bed::build("n") else { return };
+    if main_program().is_none() {
+        return;
+    }
     let dir = folder();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (socket, record, pcap, trace) = (path("s"), path("record"), path("a.pcapng"), path("a.trace"));
@@ -145,6 +148,9 @@ fn the_capabilities_and_limits_of_the_service_suffice() {
 #[test]
 fn files_belong_to_the_user_who_called_sudo() {
     let Some(bed) = Bed::build("u") else { return };
+    if main_program().is_none() {
+        return;
+    }
     let dir = folder();
     let home = dir.path().join("home");
     fs::create_dir(&home).unwrap();
@@ -186,6 +192,9 @@ fn files_belong_to_the_user_who_called_sudo() {
 #[test]
 fn a_recording_below_a_folder_of_root_is_written() {
     let Some(bed) = Bed::build("r") else { return };
+    if main_program().is_none() {
+        return;
+    }
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let record = dir.path().join("record");
@@ -197,10 +206,98 @@ fn a_recording_below_a_folder_of_root_is_written() {
     assert!(record.join("forward/manifest.json").exists());
 }
 
+/// The process that writes the recording of a bridge.
+fn writing_process(bridge: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{bridge}/task/{bridge}/children"));
+    let of_threads = fs::read_dir(format!("/proc/{bridge}/task")).unwrap().flatten();
+    let all = of_threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let all: Vec<String> = all.chain(children).collect();
+    let numbers = all.iter().flat_map(|list| list.split_whitespace()).filter_map(|text| text.parse().ok());
+    numbers.into_iter().find(|number: &u32| {
+        let command = fs::read_to_string(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        command.contains("write-recording")
+    })
+}
+
+/// The program that writes tables has the user of the outputs, and none of the privileges and descriptors of
+/// the bridge. It ends with the bridge, and not by a signal to all processes of a service.
+#[test]
+fn a_recording_is_written_without_privileges_by_another_process() {
+    let Some(bed) = Bed::build("w") else { return };
+    if main_program().is_none() {
+        return;
+    }
+    let dir = folder();
+    let record = dir.path().join("record");
+    let mut live = Live::start(&bed, dir.path(), &["--record", &record.display().to_string()]);
+    let writer = writing_process(live.process()).expect("it runs");
+    let nobody = nix::unistd::User::from_name("nobody").unwrap().map_or(65_534, |user| user.uid.as_raw());
+    let sets = ["Uid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs"];
+    for (_, words) in threads(writer, &sets) {
+        assert!(words[0].iter().all(|user| *user == nobody.to_string()), "{words:?}");
+        assert!(words[1].is_empty(), "{words:?}");
+        assert!(words[2..7].iter().all(|set| set == &["0000000000000000"]), "{words:?}");
+        assert_eq!(words[7], ["1"]);
+    }
+    let open = fs::read_dir(format!("/proc/{writer}/fd")).unwrap().flatten();
+    let open: Vec<String> =
+        open.map(|entry| fs::read_link(entry.path()).unwrap().display().to_string()).collect();
+    let other = |to: &&String| !to.starts_with("socket:") && !to.starts_with("pipe:");
+    assert_eq!(open.iter().find(other), None, "{open:?}");
+    // The connection at both standard streams, and its copies in the program; no packet socket.
+    let own: Vec<&String> = open.iter().filter(|to| to.starts_with("socket:")).collect();
+    assert!(own.iter().all(|to| *to == own[0]), "{open:?}");
+    assert_eq!(fs::read_link(format!("/proc/{writer}/cwd")).unwrap(), record);
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let sent = Command::new("kill").args([signal, &writer.to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+    live.signal("-TERM");
+    let (code, _, errors) = live.end();
+    assert!(code == Some(0) && errors.contains("recorded in "), "{errors}");
+    assert!(record.join("forward/manifest.json").exists());
+    assert!(!Path::new(&format!("/proc/{writer}")).exists(), "it has ended");
+}
+
+/// Frames pass without the process that writes, and what it has written stays.
+#[test]
+fn frames_pass_although_the_process_that_writes_was_killed() {
+    let Some(bed) = Bed::build("k") else { return };
+    if main_program().is_none() {
+        return;
+    }
+    let dir = folder();
+    let record = dir.path().join("record");
+    let arguments = ["--record", &record.display().to_string(), "--record-every", "1s", "--quiet"];
+    let mut live = Live::start(&bed, dir.path(), &arguments);
+    let (mut a, mut b) = (Host::at(&bed, "a0"), Host::at(&bed, "b1"));
+    let frames: Vec<Vec<u8>> = (0..100).map(|n| frame(0x88b5, n, 500)).collect();
+    let mut pass = || {
+        a.send(&frames);
+        assert_eq!(b.receive(100, Duration::from_secs(20)), frames);
+    };
+    pass();
+    let manifest = record.join("reverse/manifest.json");
+    until("it was written", || manifest.exists());
+    let writer = writing_process(live.process()).expect("it runs").to_string();
+    assert!(Command::new("kill").args(["-KILL", &writer]).status().unwrap().success());
+    let line = live.line();
+    assert!(line.contains("--record: the process that writes the recording is gone"), "{line}");
+    assert!(line.contains("earlier data stay intact, and nothing more is recorded"), "{line}");
+    pass();
+    live.signal("-TERM");
+    let (code, _, errors) = live.end();
+    assert_eq!(code, Some(1), "{errors}");
+    assert_eq!(errors.matches("is gone").count(), 1, "at the end again, and not in between: {errors}");
+    let kept: serde_json::Value = serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
+    assert_eq!(kept["complete"], true);
+}
+
 /// A reader finds a complete recording at any time, also after a kill.
 #[test]
 fn a_recording_is_complete_at_any_time() {
     let Some(bed) = Bed::build("k") else { return };
+    let Some(main) = main_program() else { return };
     let dir = folder();
     let record = dir.path().join("record");
     let arguments = ["--record", &record.display().to_string(), "--record-every", "1s", "--quiet"];
@@ -228,7 +325,7 @@ fn a_recording_is_complete_at_any_time() {
     live.signal("-KILL");
     drop(live);
     let forward = record.join("forward").display().to_string();
-    let (code, _, errors) = giveway(&["report", &forward]);
+    let (code, _, errors) = run(&main, &["report", &forward]);
     assert_eq!(code, Some(0), "{errors}");
     let table = record.join("forward/summary.parquet");
     assert!(table.exists() || record.join("forward/trials").exists());
@@ -255,6 +352,7 @@ impl Drop for Small {
 #[test]
 fn on_a_full_disk_frames_pass_and_written_data_stay() {
     let Some(bed) = Bed::build("f") else { return };
+    let Some(main) = main_program() else { return };
     let dir = folder();
     let Some(small) = Small::mount(dir.path().join("small")) else { return };
     let path = |name: &str| small.0.join(name).display().to_string();
@@ -300,14 +398,12 @@ fn on_a_full_disk_frames_pass_and_written_data_stay() {
     let (code, _, errors) = live.end();
     assert_eq!(code, Some(0), "{errors}");
     assert_eq!(giveway_capture::Reader::open(&pcap).unwrap().filter(|packet| packet.is_ok()).count(), 300);
-    let (code, checked, _) = giveway(&["replay-check", &trace]);
+    let (code, checked, _) = run(&main, &["replay-check", &trace]);
     assert!(code == Some(0) && checked.contains("all equal"), "{checked}");
-    let (code, _, errors) = giveway(&[
-        "report",
-        &format!("{record}/forward"),
-        "--out",
-        &dir.path().join("r.html").display().to_string(),
-    ]);
+    let (code, _, errors) = run(
+        &main,
+        &["report", &format!("{record}/forward"), "--out", &dir.path().join("r.html").display().to_string()],
+    );
     assert_eq!(code, Some(0), "{errors}");
 }
 
@@ -439,6 +535,7 @@ fn metrics_that_other_machines_can_read_are_a_warning() {
 #[test]
 fn a_user_with_four_capabilities_can_use_all_features() {
     let Some(bed) = Bed::build("c") else { return };
+    let Some(main) = main_program() else { return };
     if Command::new("setpriv").arg("--version").stdout(Stdio::null()).status().is_err() {
         return;
     }
@@ -447,8 +544,9 @@ fn a_user_with_four_capabilities_can_use_all_features() {
     fs::create_dir(&home).unwrap();
     chown(&home, Some(12_345), Some(12_345)).unwrap();
     // The user may not be able to search the folders of the build.
-    let program = dir.path().join("giveway");
+    let program = dir.path().join("giveway-net");
     fs::copy(NET, &program).unwrap();
+    fs::copy(main, dir.path().join("giveway")).unwrap();
     let path = |name: &str| home.join(name).display().to_string();
     let (record, pcap, trace, socket) = (path("record"), path("a.pcapng"), path("a.trace"), path("s"));
     let settings = home.join("live.toml");
@@ -580,6 +678,9 @@ fn the_service_gets_the_key_that_only_root_may_read() {
 #[test]
 fn outputs_of_root_reach_nothing_that_their_user_cannot_reach() {
     let Some(bed) = Bed::build("z") else { return };
+    if main_program().is_none() {
+        return;
+    }
     let dir = folder();
     let (home, roots) = (dir.path().join("home"), dir.path().join("roots"));
     for folder in [&home, &roots, &roots.join("empty")] {
@@ -631,6 +732,9 @@ fn outputs_of_root_reach_nothing_that_their_user_cannot_reach() {
 #[test]
 fn captures_and_recordings_are_private() {
     let Some(bed) = Bed::build("p") else { return };
+    if main_program().is_none() {
+        return;
+    }
     let dir = folder();
     let path = |name: &str| dir.path().join(name).display().to_string();
     // A file of an earlier bridge is made private, too.

@@ -23,6 +23,7 @@ struct Allowed {
 const ALLOWED: &[Allowed] = &[
     Allowed { name: "counting", uses: &[], tests_use: &[] },
     Allowed { name: "files", uses: &[], tests_use: &[] },
+    Allowed { name: "text", uses: &[], tests_use: &[] },
     Allowed { name: "qdisc", uses: &[], tests_use: &[] },
     Allowed { name: "spec", uses: &["qdisc"], tests_use: &[] },
     Allowed { name: "disciplines", uses: &["qdisc", "spec"], tests_use: &["theory", "counting"] },
@@ -70,8 +71,13 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed { name: "measure", uses: &["qdisc", "theory"], tests_use: &[] },
-    Allowed { name: "document", uses: &["measure"], tests_use: &[] },
-    Allowed { name: "record", uses: &["files", "qdisc", "theory", "measure", "document"], tests_use: &[] },
+    Allowed { name: "document", uses: &["text", "measure"], tests_use: &[] },
+    Allowed {
+        name: "record",
+        uses: &["files", "text", "qdisc", "theory", "measure", "document"],
+        tests_use: &[],
+    },
+    Allowed { name: "recording", uses: &["qdisc", "measure"], tests_use: &[] },
     Allowed {
         name: "scenario",
         uses: &["files", "qdisc", "links", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
@@ -104,7 +110,7 @@ const ALLOWED: &[Allowed] = &[
             "kernel-plan",
             "live",
             "measure",
-            "record",
+            "recording",
             "replay",
             "sources",
             "watch",
@@ -163,9 +169,36 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed {
+        name: "program",
+        uses: &["text", "qdisc", "wire", "reserve", "kernel-plan", "kernel"],
+        tests_use: &[],
+    },
+    Allowed {
+        name: "net",
+        uses: &[
+            "files",
+            "text",
+            "qdisc",
+            "disciplines",
+            "live",
+            "bridge",
+            "control",
+            "watch",
+            "replay",
+            "kernel",
+            "kernel-plan",
+            "reserve",
+            "sources",
+            "program",
+        ],
+        tests_use: &["capture", "theory"],
+    },
+    Allowed {
         name: "cli",
         uses: &[
             "files",
+            "text",
+            "program",
             "sweep",
             "evaluate",
             "judge",
@@ -175,29 +208,23 @@ const ALLOWED: &[Allowed] = &[
             "disciplines",
             "sim",
             "switch",
-            "live",
-            "bridge",
-            "control",
-            "watch",
             "capture",
             "workload",
-            "wire",
-            "theory",
             "scenario",
             "measure",
             "document",
             "record",
+            "recording",
             "observe",
             "papers",
             "replay",
             "kernel",
             "kernel-plan",
-            "reserve",
             "testbed",
             "sources",
             "runner",
         ],
-        tests_use: &[],
+        tests_use: &["live", "theory"],
     },
     Allowed {
         name: "python",
@@ -274,7 +301,7 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ("arrow-schema", &["record", "python"]),
     ("pyo3", &["python"]),
     ("minijinja", &["document"]),
-    ("clap", &["cli"]),
+    ("clap", &["cli", "net", "program"]),
     ("annotate-snippets", &["cli"]),
     ("indicatif", &["cli"]),
     ("rayon", &["runner"]),
@@ -339,6 +366,65 @@ fn restricted_crates_have_only_their_users() {
             }
         }
     }
+}
+
+/// Crates of the workspace and libraries that the program of root must not link, also through others.
+const NOT_FOR_ROOT: &[&str] = &[
+    "record",
+    "document",
+    "runner",
+    "observe",
+    "papers",
+    "sweep",
+    "evaluate",
+    "judge",
+    "wasm",
+    "testbed",
+    "cli",
+    "parquet",
+    "arrow-array",
+    "arrow-schema",
+    "minijinja",
+    "wasmi",
+    "rayon",
+    "quinn-proto",
+];
+
+/// What runs as root is small: `giveway-net` links no tables on disk, no reports and no WebAssembly. In turn,
+/// `giveway` links none of what only `giveway-net` needs.
+#[test]
+fn the_two_programs_link_only_what_they_need() {
+    let metadata = metadata(&["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"]);
+    let [net, cli] = ["net", "cli"].map(|program| linked(&metadata, program));
+    assert!(net.iter().any(|name| name == "live") && cli.iter().any(|name| name == "parquet"));
+    let found: Vec<&String> = net.iter().filter(|name| NOT_FOR_ROOT.contains(&&***name)).collect();
+    assert!(found.is_empty(), "giveway-net links {found:?}");
+    let only_net = ["live", "control", "bridge", "caps", "landlock", "seccompiler"];
+    let found: Vec<&String> = cli.iter().filter(|name| only_net.contains(&&***name)).collect();
+    assert!(found.is_empty(), "giveway links {found:?}");
+}
+
+/// The names of the crates that a crate of the workspace is linked with: its dependencies and theirs, without
+/// those of tests and of the build.
+fn linked(metadata: &Value, name: &str) -> Vec<String> {
+    let list = |value: &Value| value.as_array().expect("it is a list").clone();
+    let nodes = list(&metadata["resolve"]["nodes"]);
+    let packages = list(&metadata["packages"]);
+    let is_normal = |link: &Value| list(&link["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
+    let id_of = |name: &str| packages.iter().find(|package| short(package) == name).map(|of| &of["id"]);
+    let mut found: Vec<Value> = vec![id_of(name).expect("it is in the workspace").clone()];
+    let mut at = 0;
+    while let Some(id) = found.get(at).cloned() {
+        let node = nodes.iter().find(|node| node["id"] == id).expect("each package has a node");
+        for link in list(&node["deps"]).iter().filter(|link| is_normal(link)) {
+            if !found.contains(&link["pkg"]) {
+                found.push(link["pkg"].clone());
+            }
+        }
+        at += 1;
+    }
+    let name_of = |id: &Value| packages.iter().find(|package| package["id"] == *id).map(short);
+    found.iter().filter_map(name_of).collect()
 }
 
 #[test]
@@ -418,13 +504,17 @@ fn registry(file: &str) -> Vec<String> {
 
 /// The crates of the workspace.
 fn packages() -> Vec<Value> {
+    metadata(&["--no-deps"])["packages"].as_array().expect("a workspace has packages").clone()
+}
+
+/// What cargo says about the workspace.
+fn metadata(arguments: &[&str]) -> Value {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
+    command.args(["metadata", "--format-version", "1", "--offline"]).args(arguments).current_dir(root());
     let output = command.output().expect("cargo exists, since it runs the tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
-    metadata["packages"].as_array().expect("a workspace has packages").clone()
+    serde_json::from_slice(&output.stdout).expect("metadata is JSON")
 }
 
 /// Names of the external crates that a crate uses outside its tests.

@@ -42,18 +42,29 @@ pub enum OutputFolder {
 ///
 /// # Errors
 /// The error of `work`, or of the system if this process may not become the user.
-pub fn as_user<T: Send>(
-    Identity { user, group }: Identity,
+pub fn as_user<T: Send>(user: Identity, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    in_thread(Some(user), work)
+}
+
+/// Runs `work` as [`as_user`] does, if this process may become the user; otherwise, and without one, with the
+/// ids of this process.
+pub(super) fn in_thread_of<T: Send>(
+    user: Option<Identity>,
     work: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
+    in_thread(user.filter(|_| may_become()), work)
+}
+
+fn in_thread<T: Send>(user: Option<Identity>, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let become_and_work = || {
-        let became = become_user(Identity { user, group }).and_then(|()| {
+        let became = user.map_or(Ok(()), become_user).and_then(|()| {
             // Only a user other than root loses them with the change.
             let sets = [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted];
             sets.into_iter().try_for_each(|set| caps::clear(None, set)).map_err(io::Error::other)
         });
         became.map_err(|error| {
-            io::Error::other(format!("cannot become user {user}, to create it for that user: {error}"))
+            let whom = user.map_or(String::new(), |user| format!("become user {}, to ", user.user));
+            io::Error::other(format!("cannot {whom}create it without privileges: {error}"))
         })?;
         work()
     };

@@ -10,8 +10,8 @@ use giveway_program::provenance;
 
 use super::error::BridgeError;
 use super::notify::Manager;
-use crate::Outcome;
 use crate::error::NetError;
+use crate::outcome::Outcome;
 
 /// Interval between looks at the other process.
 const LOOK: Duration = Duration::from_millis(10);

@@ -7,6 +7,7 @@ use std::path::Path;
 use giveway_bridge::OutputError;
 use giveway_control::ControlError;
 use giveway_live::LiveError;
+use giveway_program::other::OtherError;
 use giveway_qdisc::units::UnitError;
 
 use crate::key::KeyError;
@@ -83,6 +84,9 @@ pub enum BridgeError {
     /// A recording, a capture or another output cannot be started or completed.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// The program that writes recordings cannot be started.
+    #[error("--record: {0}")]
+    Other(#[from] OtherError),
     /// The handlers of signals cannot be installed.
     #[error("cannot listen for {signals}")]
     Signals {

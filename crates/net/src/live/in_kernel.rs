@@ -36,8 +36,8 @@ use super::messages::{announce_ready, remark};
 use super::preparing::{self, Prepared};
 use super::serving;
 use super::signals::Signals;
-use crate::Outcome;
 use crate::error::NetError;
+use crate::outcome::Outcome;
 use giveway_program::commands::live::Args;
 
 /// Prefix of the spec of a discipline that runs in the kernel.

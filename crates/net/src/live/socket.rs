@@ -14,8 +14,8 @@ use nix::sys::stat::{Mode, SFlag, fchmod};
 
 use super::claim::{Claim, Place};
 use super::error::BridgeError;
-use crate::Outcome;
 use crate::error::NetError;
+use crate::outcome::Outcome;
 
 /// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);

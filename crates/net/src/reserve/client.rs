@@ -15,8 +15,8 @@ use giveway_qdisc::{Rate, Span};
 use giveway_reserve::{Kind, Message, MessageError, Reason};
 
 use super::error::ReserveError;
-use crate::Outcome;
 use crate::error::NetError;
+use crate::outcome::Outcome;
 
 /// The client of one reservation.
 pub struct Client<'a> {

@@ -1,0 +1,70 @@
+//! Another program that this process starts, without its privileges.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use caps::CapSet;
+use giveway_files::Dir;
+use landlock::{ABI, AccessFs, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr};
+
+use super::Identity;
+use super::outputs::in_thread_of;
+
+/// Starts the program `path` in `folder`, with these arguments and an environment of these variables. It has the ids of
+/// `user` (`None`: of this process), and neither the supplementary groups of root nor capabilities; it gains
+/// none, and changes files in `folder` only. Both its standard input and its standard output are `input`.
+///
+/// Only this process need be able to search the folders above the program and above `folder`.
+///
+/// # Errors
+/// The error of the system, if the user cannot run the program, or this process may not become the user.
+pub fn program(
+    path: &Path,
+    arguments: &[&OsStr],
+    variables: &[&str],
+    user: Option<Identity>,
+    folder: &Dir,
+    input: &OwnedFd,
+) -> io::Result<Child> {
+    let opened = File::open(path)?;
+    let by_descriptor = |descriptor: i32| PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+    let spawn = |by: &Path| {
+        let known = variables.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
+        Command::new(by)
+            .arg0(path)
+            .args(arguments)
+            .env_clear()
+            .envs(known)
+            .current_dir(by_descriptor(folder.as_fd().as_raw_fd()))
+            // Ctrl-C is for the bridge.
+            .process_group(0)
+            .stdin(Stdio::from(input.try_clone()?))
+            .stdout(Stdio::from(input.try_clone()?))
+            .spawn()
+    };
+    in_thread_of(user, || {
+        // Privileges that a file would give, and writing elsewhere. A kernel without Landlock has been reported.
+        drop(caps::clear(None, CapSet::Bounding));
+        drop(restrict(folder));
+        match spawn(path) {
+            // A script cannot be started in this way, but its user can search the folders above it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                spawn(&by_descriptor(opened.as_raw_fd()))
+            }
+            started => started,
+        }
+    })
+}
+
+/// Restricts this thread, and the programs that it starts, to changes of files below a folder. They gain no
+/// privileges.
+fn restrict(folder: &Dir) -> Result<(), landlock::RulesetError> {
+    let changes = AccessFs::from_write(ABI::V5);
+    let rules = Ruleset::default().handle_access(changes)?.create()?;
+    rules.add_rule(PathBeneath::new(folder, changes))?.restrict_self().map(drop)
+}
