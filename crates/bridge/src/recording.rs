@@ -3,9 +3,10 @@
 //! - The thread of each direction uses its own recorder. When the writer requests a part, the thread copies
 //!   its counters (some hundred kilobytes) and continues; no other thread ever holds its lock. The writer is
 //!   a thread without real-time priority, which makes rows of the parts.
-//! - The rows go to another process: `giveway write-recording`, as the user that owns the folder. It is started
-//!   before privileges are dropped. What it writes is complete, or the earlier recording stays: while the disk
-//!   is full, writing is tried again. Without that process frames pass, and nothing is recorded.
+//! - The rows go to another process: `giveway write-recording`, as the user that owns the folder. It is
+//!   started before privileges are dropped. A reader finds a complete recording at any time: while the disk
+//!   is full, the earlier one stays, and writing is tried again. Without that process frames pass, and
+//!   nothing is recorded.
 
 mod probe;
 mod process;
@@ -59,9 +60,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Creates the folder with the ids of the user that writes it, and starts the program `giveway` as that user,
-    /// which writes it. A folder that cannot be used is an error now, and not while the bridge runs. The
-    /// measurement interval begins at the start, or `later`, at a signal.
+    /// Creates the folder with the ids of the user that writes it, and starts the program `giveway` as that
+    /// user, which writes it. A folder that cannot be used is an error now, and not while the bridge runs.
+    /// The measurement interval starts with the bridge, or `later`, at a signal.
     ///
     /// # Errors
     /// If the folder contains other files, or cannot be written, or the program cannot be started.

@@ -400,9 +400,6 @@ mod tests {
         assert!(set_error("fragment", "60").contains("60 bytes: fragments have 68 to 9000 bytes"));
         assert!(set_error("fragment-reverse", "large").contains("write 500, 800, or none"));
         assert!(set_error("reassemble", "maybe").contains("neither yes nor no"));
-        assert_eq!(fragment_type("0x88B5").unwrap(), 0x88b5);
-        assert!(fragment_type("0x0800").unwrap_err().to_string().contains("IPv4"));
-        assert!(fragment_type("ether").unwrap_err().to_string().contains("as in 0x88b6"));
         let within = |name: &str, value: &str, ethernet, longest| {
             let mut config = BridgeConfig::default();
             config.set(name, value, None).unwrap();

@@ -34,7 +34,7 @@ use giveway_live::clock::{Clock, monotonic_ns, wall_ns};
 use giveway_live::detour::Hooks;
 use giveway_live::direction::Parts;
 use giveway_live::privilege::outputs::Aside;
-use giveway_live::privilege::{self, Confinement, Folder, Identity, Rights, Role};
+use giveway_live::privilege::{self, Confinement, Folder, Identity, Role};
 use giveway_live::reservations::{self, ReservedFlows};
 use giveway_live::{DirectionSetup, headers};
 use giveway_program::commands::live::Args;
@@ -239,14 +239,14 @@ fn may_write_files(args: &Args) -> Result<(), BridgeError> {
     })
 }
 
-/// Sets the user of the threads, and the folders that they may open: for the settings file.
+/// Sets the user of the threads, and the folders of the settings file, in which they may read.
 fn confine(args: &Args, user: Option<Identity>) {
     let mut folders = Vec::new();
     if let Some(file) = &args.settings {
         // The name may be a symbolic link, so its folder and the folder of its target are both included.
         let parent = |path: &Path| {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            Folder::open(parent.unwrap_or(Path::new(".")), Rights::Read).ok()
+            Folder::open(parent.unwrap_or(Path::new("."))).ok()
         };
         folders.extend(parent(file));
         folders.extend(file.canonicalize().ok().as_deref().and_then(parent));

@@ -1,18 +1,18 @@
-//! What a bridge hands to the process that writes its recording.
+//! Requests of a bridge to the process that writes its recording, and the answers.
 //!
 //! A bridge runs in a small program, `giveway-net`, which cannot write tables. So it starts `giveway` as the
-//! user that owns the recording, and the two talk over a socket. The bridge begins with [`begin`], and sends one
-//! [`Request`] after another. Each gets an answer: done, or the text of an error. The end of the connection
-//! ends the process.
+//! user that owns the recording, and the two talk over a socket. The bridge starts with [`start`], and sends
+//! one [`Request`] after another. Each gets an answer: done, or the text of an error. The end of the
+//! connection ends the process.
 //!
 //! ```
-//! use giveway_recording::{Request, answer, answered, begin, begun, receive, send};
+//! use giveway_recording::{Request, answer, answered, receive, send, start, started};
 //!
 //! let mut sent = Vec::new();
-//! begin(&mut sent)?;
+//! start(&mut sent)?;
 //! send(&mut sent, &Request::Check)?;
 //! let mut received = &sent[..];
-//! begun(&mut received)?;
+//! started(&mut received)?;
 //! assert!(matches!(receive(&mut received)?, Some(Request::Check)));
 //! assert!(receive(&mut received)?.is_none());
 //!
@@ -34,8 +34,8 @@ use giveway_measure::Record;
 use carry::Carry;
 
 /// The first bytes, which end with the number of the format.
-const BEGIN: [u8; 8] = *b"gwrec\0\0\x01";
-/// The longest request in bytes: about ten times that of a recording with its most samples.
+const START: [u8; 8] = *b"gwrec\0\0\x01";
+/// The longest request in bytes: about ten times as long as that for a recording with its most samples.
 pub const LONGEST: usize = 64 << 20;
 /// The longest text of an answer, in bytes.
 pub const LONGEST_ANSWER: usize = 4096;
@@ -88,22 +88,22 @@ pub enum RecordingError {
     Invalid,
 }
 
-/// Begins the connection.
+/// Starts the connection.
 ///
 /// # Errors
 /// The error of the connection.
-pub fn begin(to: &mut impl Write) -> io::Result<()> {
-    to.write_all(&BEGIN)
+pub fn start(to: &mut impl Write) -> io::Result<()> {
+    to.write_all(&START)
 }
 
-/// Reads the beginning of the connection.
+/// Reads the start of the connection.
 ///
 /// # Errors
 /// If the other process has another version.
-pub fn begun(from: &mut impl Read) -> Result<(), RecordingError> {
-    let mut begin = [0; BEGIN.len()];
-    from.read_exact(&mut begin)?;
-    if begin == BEGIN { Ok(()) } else { Err(RecordingError::Version) }
+pub fn started(from: &mut impl Read) -> Result<(), RecordingError> {
+    let mut start = [0; START.len()];
+    from.read_exact(&mut start)?;
+    if start == START { Ok(()) } else { Err(RecordingError::Version) }
 }
 
 /// Sends a request.
@@ -161,9 +161,9 @@ pub fn answered(from: &mut impl Read) -> io::Result<Result<(), String>> {
 /// Reads bytes behind their length; `None` at the end of the connection.
 fn frame(from: &mut impl Read, longest: usize) -> Result<Option<Vec<u8>>, RecordingError> {
     let mut length = [0; 4];
-    match from.read(&mut length[..1])? {
-        0 => return Ok(None),
-        _ => from.read_exact(&mut length[1..])?,
+    match from.read_exact(&mut length[..1]) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read.and_then(|()| from.read_exact(&mut length[1..]))?,
     }
     let length = u32::from_le_bytes(length) as usize;
     if length > longest {
@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn a_connection_of_another_version_is_refused() {
-        let mut other = BEGIN;
+        let mut other = START;
         other[7] = 2;
-        assert!(matches!(begun(&mut &other[..]), Err(RecordingError::Version)));
-        assert!(matches!(begun(&mut &BEGIN[..4]), Err(RecordingError::Io(_))));
+        assert!(matches!(started(&mut &other[..]), Err(RecordingError::Version)));
+        assert!(matches!(started(&mut &START[..4]), Err(RecordingError::Io(_))));
     }
 
     #[test]

@@ -49,7 +49,7 @@ fields!(DelayRow { time, span, port, source, sojourn, one_way, rate });
 fields!(LinkRow { port, rate, arrived, sent, dropped, marked, utilization, drops, drops_measured });
 fields!(Part { side, title, qdisc, rate, version, commit, record });
 
-/// What the layout of a bridge has; everything else is the default.
+/// The fields that the layout of a bridge has; all others are the default.
 impl Carry for Layout {
     fn put(&self, to: &mut Vec<u8>) {
         self.measured.put(to);

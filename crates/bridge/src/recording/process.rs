@@ -72,7 +72,7 @@ impl WritingProcess {
         let child =
             privilege::start::program(giveway, &arguments, &VARIABLES, user, folder, &OwnedFd::from(other))?;
         let mut connection = Connection { socket: OwnedFd::from(own).into(), stop, late: None };
-        giveway_recording::begin(&mut connection)?;
+        giveway_recording::start(&mut connection)?;
         Ok(WritingProcess { child, connection })
     }
 
@@ -106,7 +106,8 @@ impl Connection {
     fn patiently<T>(&mut self, mut operation: impl FnMut(&File) -> io::Result<T>) -> io::Result<T> {
         loop {
             match operation(&self.socket) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // A signal interrupts an operation with a time limit.
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 done => return done,
             }
             if self.stop.load(Ordering::Acquire) {

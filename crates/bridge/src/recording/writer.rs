@@ -69,8 +69,8 @@ impl Writer {
         Writer { process, every, begun, stop, tables, controller, messages, failed: false }
     }
 
-    /// Writes at intervals until `stop` is set, and then once more. Failures before that are printed. The second
-    /// result is the process that writes.
+    /// Writes at intervals until `stop` is set, and then once more. Failures before that are printed. The
+    /// second result is the process that writes.
     ///
     /// # Errors
     /// The failure of the last attempt.

@@ -19,7 +19,7 @@ use caps::{CapSet, Capability};
 use giveway_files::{Dir, Kind, input};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::sys::stat::{Mode, umask};
+use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, faccessat};
 
 use super::{Identity, become_user};
@@ -57,6 +57,8 @@ pub(super) fn in_thread_of<T: Send>(
 
 fn in_thread<T: Send>(user: Option<Identity>, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let become_and_work = || {
+        // Needs CAP_SETPCAP. A thread without it has few capabilities in its bounding set.
+        let _ = caps::clear(None, CapSet::Bounding);
         let became = user.map_or(Ok(()), become_user).and_then(|()| {
             // Only a user other than root loses them with the change.
             let sets = [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted];
@@ -212,11 +214,6 @@ pub fn give(dir: &Dir, to: Identity) -> io::Result<()> {
     }
     let opened = openat(dir, ".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
     fchown(opened, Some(to.user), Some(to.group))
-}
-
-/// Makes all files and folders that this process creates from now on private to their owner.
-pub fn keep_private() {
-    umask(Mode::from_bits_truncate(0o077));
 }
 
 /// True if this process may change its user. Otherwise it keeps its user, also later, as in a container

@@ -4,22 +4,25 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use caps::CapSet;
 use giveway_files::Dir;
 use landlock::{ABI, AccessFs, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr};
 
 use super::Identity;
 use super::outputs::in_thread_of;
 
-/// Starts the program `path` in `folder`, with these arguments and an environment of these variables. It has the ids of
-/// `user` (`None`: of this process), and neither the supplementary groups of root nor capabilities; it gains
-/// none, and changes files in `folder` only. Both its standard input and its standard output are `input`.
+/// Starts the program `path` in `folder`, with these arguments and an environment of these variables. Its
+/// standard input and output are both `input`.
 ///
-/// Only this process need be able to search the folders above the program and above `folder`.
+/// It has the ids of `user` (`None`: of this process), and neither the supplementary groups of root nor
+/// capabilities. It gains none, and changes files in `folder` only.
+///
+/// Only this process need be able to search the folders above `folder`, and above the program unless that is
+/// a script.
 ///
 /// # Errors
 /// The error of the system, if the user cannot run the program, or this process may not become the user.
@@ -32,6 +35,9 @@ pub fn program(
     input: &OwnedFd,
 ) -> io::Result<Child> {
     let opened = File::open(path)?;
+    // Its interpreter opens it again, and finds no descriptor.
+    let mut mark = [0; 2];
+    let is_script = opened.read_at(&mut mark, 0)? == 2 && &mark == b"#!";
     let by_descriptor = |descriptor: i32| PathBuf::from(format!("/proc/self/fd/{descriptor}"));
     let spawn = |by: &Path| {
         let known = variables.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
@@ -48,12 +54,11 @@ pub fn program(
             .spawn()
     };
     in_thread_of(user, || {
-        // Privileges that a file would give, and writing elsewhere. A kernel without Landlock has been reported.
-        drop(caps::clear(None, CapSet::Bounding));
+        // The watching thread reports a kernel without Landlock.
         drop(restrict(folder));
         match spawn(path) {
-            // A script cannot be started in this way, but its user can search the folders above it.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            // The user may not search the folders above it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_script => {
                 spawn(&by_descriptor(opened.as_raw_fd()))
             }
             started => started,
