@@ -96,7 +96,7 @@ fn live() -> Part {
     Part { name: "live, control, reserve", about: "a bridge on real frames", missing, remarks: Vec::new() }
 }
 
-/// What the program for real interfaces lacks. It is asked, since privileges may be given to that file.
+/// The privilege that the program for real interfaces lacks. It is asked, since a file may have privileges.
 fn privileges() -> Option<String> {
     let asked = other::find(other::NET).map_err(|missing| missing.to_string()).and_then(|program| {
         let output = Command::new(&program).arg("privileges").output();

@@ -1,8 +1,8 @@
 //! `giveway write-recording`: writes the recording of a bridge. A bridge starts it, as the user that owns the
 //! recording, in its folder, and sends requests over the standard input ([`giveway_recording`]).
 //!
-//! The folder of a direction is written under another name, flushed to the disk, and exchanged with the earlier
-//! folder in one step. So a reader always finds a complete recording, also after a power failure.
+//! The folder of a direction is written under another name, flushed to the disk, and exchanged with the
+//! earlier folder in one step. So a reader always finds a complete recording, also after a power failure.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use giveway_files::exchange;
 use giveway_measure::{Discipline, Trial};
 use giveway_record::{Existing, FolderError, Manifest, RECORDED_BY, RunFolder};
-use giveway_recording::{Part, RecordingError, Request, SIDES, answer, begun, receive};
+use giveway_recording::{Part, RecordingError, Request, SIDES, answer, receive, started};
 use giveway_runner::Outcome;
 use giveway_text::chain;
 use nix::sys::stat::{Mode, umask};
@@ -59,7 +59,7 @@ pub fn write_recording(args: &Args) -> Result<Outcome, CliError> {
     let mut socket = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut requests = BufReader::new(socket.try_clone()?);
     let mut work = || -> Result<(), RecordingError> {
-        begun(&mut requests)?;
+        started(&mut requests)?;
         while let Some(request) = receive(&mut requests)? {
             let done = match &request {
                 Request::Check => check(Path::new(FOLDER)),

@@ -22,6 +22,7 @@ mod switch;
 mod testbed;
 mod truth;
 mod tutorials;
+mod two_programs;
 
 #[path = "../../live/tests/bed/mod.rs"]
 mod bed;

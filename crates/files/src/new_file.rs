@@ -37,7 +37,7 @@ impl NewFile {
     /// Opens the file next to the one of this name in a folder.
     ///
     /// # Errors
-    /// As [`NewFile::begin`].
+    /// As for a path.
     pub fn begin_in(dir: &Dir, name: &Path) -> io::Result<NewFile> {
         // A link is replaced, and what it leads to stays.
         if !matches!(dir.kind(name)?, None | Some(Kind::File | Kind::Link)) {
@@ -117,7 +117,7 @@ fn no_file() -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is not a file")
 }
 
-/// A hidden name next to `path`, which has a name: for `beside(a/b, "tmp")` it is `a/.b.tmp`.
+/// A hidden name next to `path`, which has a name: for `a/b` and the ending `tmp` it is `a/.b.tmp`.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let name = path.file_name().expect("a written file has a name").to_string_lossy();
     path.with_file_name(format!(".{name}.{ending}"))

@@ -1,9 +1,9 @@
-//! The program `giveway-net`: the commands of Giveway that need privileges, one file for each, and the modules
-//! that they share.
+//! The program `giveway-net`: the commands of Giveway that need privileges, one file for each, and the
+//! modules that they share.
 //!
-//! `giveway live` is `giveway-net live`, and so on: `giveway` becomes this program ([`giveway_program::other`]).
-//! Results go to the standard output and everything else goes to the standard error. This crate has printing;
-//! the crates below it do the work.
+//! `giveway live` is `giveway-net live`, and so on: `giveway` becomes this program
+//! ([`giveway_program::other`]). Results go to the standard output and everything else goes to the standard
+//! error. This crate has printing; the crates below it do the work.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

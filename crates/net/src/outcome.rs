@@ -1,4 +1,4 @@
-//! How a command ends.
+//! The end of a command.
 
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -59,8 +59,8 @@ impl Kind {
 }
 
 /// Checks that a file may be written at `place`: there is no file, or one of the same kind, or `force` is
-/// true. Then the name of the file that is replaced is shown. An empty file counts as every kind. A place that
-/// is not a regular file (a pipe, a device) always passes.
+/// true. Then the name of the file that is replaced is shown. An empty file counts as every kind. A place
+/// that is not a regular file (a pipe, a device) always passes.
 ///
 /// # Errors
 /// If another file is there; the message names the remedies.

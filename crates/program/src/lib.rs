@@ -1,4 +1,4 @@
-//! What the programs `giveway` and `giveway-net` share.
+//! The parts that the programs `giveway` and `giveway-net` share.
 //!
 //! `giveway-net` runs as root and is small: it links no tables, no reports and no WebAssembly. Users type
 //! `giveway live`, and `giveway` becomes the other program ([`other`]). The flags of its commands

@@ -1,7 +1,7 @@
-//! The other one of the two programs, which are installed beside each other.
+//! The other one of the two programs, which are installed in one folder.
 //!
-//! `giveway` finds `giveway-net` as git finds its parts, and the reverse: beside itself, and otherwise in `PATH`.
-//! A program with privileges starts nothing from `PATH`, whose folders may belong to other users.
+//! `giveway` finds `giveway-net` as git finds its parts, and the reverse: in its own folder, and otherwise
+//! in `PATH`. A program with privileges starts nothing from `PATH`, whose folders may belong to other users.
 
 use std::ffi::OsString;
 use std::fs;
@@ -30,8 +30,16 @@ pub enum OtherError {
         name: &'static str,
         /// The folder of this program.
         folder: PathBuf,
-        /// What to type.
+        /// The command to type.
         remedy: String,
+    },
+    /// It is a file of another user, and this process has privileges.
+    #[error("{} belongs to another user than {}: chown it", path.display(), own.display())]
+    Foreign {
+        /// The program.
+        path: PathBuf,
+        /// This program.
+        own: PathBuf,
     },
     /// The system does not start it.
     #[error("cannot start {}", path.display())]
@@ -48,12 +56,14 @@ pub enum OtherError {
 /// # Errors
 /// If it is missing.
 pub fn find(name: &'static str) -> Result<PathBuf, OtherError> {
-    let own = provenance::program().and_then(|own| own.canonicalize()).unwrap_or_default();
+    let own = provenance::program().unwrap_or_default();
+    // A link in a folder of programs leads to both.
+    let own = own.canonicalize().unwrap_or(own);
     find_for(&own, name, is_privileged(), std::env::var_os("PATH"))
 }
 
-/// Replaces this process by `giveway-net` with these arguments. So the number of the process, its signals, its
-/// descriptors and its exit code are those of `giveway-net`. It returns only if that fails.
+/// Replaces this process by `giveway-net` with these arguments. So the number of the process, its signals,
+/// its descriptors and its exit code belong to `giveway-net`. It returns only if that fails.
 pub fn become_net(arguments: &[OsString]) -> OtherError {
     match find(NET) {
         Ok(path) => {
@@ -83,14 +93,17 @@ fn find_for(
     // A relative entry would be a folder that depends on where the user is.
     let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     let found = folders.find_map(|folder| Some(folder.join(name)).filter(|file| is_executable(file)));
-    found.ok_or_else(|| OtherError::Missing { name, remedy: remedy(&folder, name), folder })
+    found.ok_or_else(|| match is_executable(&beside) {
+        true => OtherError::Foreign { path: beside, own: own.to_owned() },
+        false => OtherError::Missing { name, remedy: remedy(&folder, name), folder },
+    })
 }
 
 fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// The command that creates a program beside those in a folder.
+/// The command that adds a program to a folder.
 fn remedy(folder: &Path, name: &str) -> String {
     // Cargo writes this file to its target folder, and the other one to a folder of `cargo install`.
     let is_built = folder.ancestors().any(|above| above.join(".rustc_info.json").is_file());
@@ -108,8 +121,8 @@ fn remedy(folder: &Path, name: &str) -> String {
     }
 }
 
-/// True if this process has a privilege that its user may lack: it is root, it runs as another user, or it has
-/// a capability.
+/// True if this process has a privilege that its user may lack: it is root, it runs as another user, or it
+/// has a capability.
 fn is_privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     geteuid().is_root() || geteuid() != getuid() || getegid() != getgid() || has_capability(&status)
@@ -164,7 +177,8 @@ mod tests {
             return;
         }
         let find = |is_privileged| find_for(&both.path().join("giveway"), NET, is_privileged, None);
-        assert!(find(true).is_err() && find(false).is_ok());
+        assert!(find(true).is_err_and(|error| error.to_string().contains("belongs to another user")));
+        assert!(find(false).is_ok());
     }
 
     #[test]

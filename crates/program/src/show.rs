@@ -1,5 +1,5 @@
-//! Messages on the standard error. Text from outside is made [`harmless`]: nothing else in the programs writes
-//! to the standard error.
+//! Messages on the standard error. Text from outside is made [`harmless`]: nothing else in the programs
+//! writes to the standard error.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

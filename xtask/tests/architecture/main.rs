@@ -4,6 +4,7 @@
 mod labels;
 mod modules;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -276,6 +277,7 @@ const ALLOWED: &[Allowed] = &[
             "control",
             "measure",
             "record",
+            "recording",
             "runner",
             "sweep",
             "scenario",
@@ -390,8 +392,8 @@ const NOT_FOR_ROOT: &[&str] = &[
     "quinn-proto",
 ];
 
-/// What runs as root is small: `giveway-net` links no tables on disk, no reports and no WebAssembly. In turn,
-/// `giveway` links none of what only `giveway-net` needs.
+/// The program that runs as root is small: `giveway-net` links no tables on disk, no reports and no
+/// WebAssembly. In turn, `giveway` links none of the crates that only `giveway-net` needs.
 #[test]
 fn the_two_programs_link_only_what_they_need() {
     let metadata = metadata(&["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"]);
@@ -404,8 +406,33 @@ fn the_two_programs_link_only_what_they_need() {
     assert!(found.is_empty(), "giveway links {found:?}");
 }
 
-/// The names of the crates that a crate of the workspace is linked with: its dependencies and theirs, without
-/// those of tests and of the build.
+/// Who has built `giveway` builds `giveway-net` in a minute: both are linked from the same compiled crates, as
+/// long as both ask the same features of them.
+#[test]
+fn the_two_programs_are_linked_from_the_same_compiled_crates() {
+    let [cli, net] = ["giveway-cli", "giveway-net"].map(features);
+    let both: Vec<_> = cli.iter().filter_map(|(name, own)| Some((name, own, net.get(name)?))).collect();
+    assert!(both.len() > 50, "{} crates are in both", both.len());
+    let wrong: Vec<_> = both.into_iter().filter(|(_, cli, net)| cli != net).collect();
+    assert!(
+        wrong.is_empty(),
+        "other features in giveway and giveway-net, see crates/net/Cargo.toml: {wrong:#?}"
+    );
+}
+
+/// The features of each crate that a crate of the workspace is linked with, if only that crate is built.
+fn features(package: &str) -> BTreeMap<String, String> {
+    let format = ["--prefix", "none", "--format", "{p}\t{f}", "--edges", "normal,no-proc-macro"];
+    let text = cargo(&[&["tree", "--offline", "--locked", "--package", package], &format[..]].concat());
+    let lines = text.lines().map(|line| line.trim_end_matches(" (*)"));
+    lines
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(name, of)| (name.to_owned(), of.to_owned()))
+        .collect()
+}
+
+/// The names of the crates that a crate of the workspace is linked with: its dependencies and theirs, except
+/// for tests and the build.
 fn linked(metadata: &Value, name: &str) -> Vec<String> {
     let list = |value: &Value| value.as_array().expect("it is a list").clone();
     let nodes = list(&metadata["resolve"]["nodes"]);
@@ -507,14 +534,19 @@ fn packages() -> Vec<Value> {
     metadata(&["--no-deps"])["packages"].as_array().expect("a workspace has packages").clone()
 }
 
-/// What cargo says about the workspace.
+/// The metadata of the workspace, as cargo prints it.
 fn metadata(arguments: &[&str]) -> Value {
+    let fixed = ["metadata", "--format-version", "1", "--offline"];
+    serde_json::from_str(&cargo(&[&fixed, arguments].concat())).expect("metadata is JSON")
+}
+
+/// The output of cargo.
+fn cargo(arguments: &[&str]) -> String {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version", "1", "--offline"]).args(arguments).current_dir(root());
-    let output = command.output().expect("cargo exists, since it runs the tests");
+    let output = Command::new(cargo).args(arguments).current_dir(root()).output();
+    let output = output.expect("cargo exists, since it runs the tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("metadata is JSON")
+    String::from_utf8(output.stdout).expect("cargo prints text")
 }
 
 /// Names of the external crates that a crate uses outside its tests.

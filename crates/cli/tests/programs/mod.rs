@@ -6,8 +6,8 @@ use std::process::Command;
 /// The program `giveway`.
 pub const GIVEWAY: &str = env!("CARGO_BIN_EXE_giveway");
 
-/// True if `giveway-net` is beside `giveway`. Otherwise a test says what to type and ends. In the gate, which
-/// builds it, that is a failure.
+/// True if `giveway-net` is in the folder of `giveway`. Otherwise a test says what to type and ends. In the
+/// gate, which builds it, that is a failure.
 pub fn has_net() -> bool {
     let net = Path::new(GIVEWAY).with_file_name("giveway-net");
     if net.exists() {

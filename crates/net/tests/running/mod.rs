@@ -12,8 +12,9 @@ use super::bed::{Bed, nap};
 /// The program `giveway-net`, whose `live` is `giveway live`.
 pub const NET: &str = env!("CARGO_BIN_EXE_giveway-net");
 
-/// The program `giveway` beside it, which writes recordings and reads what a bridge has written. `None` if it
-/// was not built: then a test says what to type and ends. In the gate, which builds it, that is a failure.
+/// The program `giveway` in the same folder, which writes recordings and reads what a bridge has written.
+/// `None` if it was not built: then a test says what to type and ends. In the gate, which builds it, that is
+/// a failure.
 pub fn main_program() -> Option<PathBuf> {
     let program = Path::new(NET).with_file_name("giveway");
     if program.exists() {

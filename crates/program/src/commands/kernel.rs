@@ -18,7 +18,7 @@ use crate::headings::HARNESS;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What to do
+    /// The subcommand
     #[command(subcommand)]
     pub command: Command,
 }
@@ -34,7 +34,7 @@ Examples:
 
 Exit codes: 0 success, 1 failure, 2 wrong usage or a missing prerequisite.";
 
-/// What to do with disciplines in the kernel.
+/// A subcommand of `giveway kernel`.
 #[derive(Subcommand)]
 pub enum Command {
     /// Attach a discipline to an interface; unload restores the earlier qdisc
