@@ -69,7 +69,7 @@ class Engine(Protocol):
         ...
 
     def cancel(self, handles: Iterable[Hashable]) -> None:
-        """Ends batches whose answers nobody needs."""
+        """Ends batches whose answers are not needed."""
         ...
 
 
@@ -194,7 +194,7 @@ class _Batch:
     began: float
     """The time of its start, seconds."""
     number: int
-    """The number of the tasks. A batch that runs a second time has the same."""
+    """The number of the tasks. A batch that runs a second time keeps its number."""
 
 
 def _drive(
@@ -210,7 +210,7 @@ def _drive(
         while True:
             threads = engine.threads()
             nothing_waits = False
-            # A batch with an answer may still run a second time: nobody waits for it.
+            # A batch with an answer may still run a second time, without anyone waiting for it.
             while sum(batch.number not in answered for batch in running.values()) < _AHEAD * threads:
                 tasks = sweeping.take(size)
                 nothing_waits = not tasks

@@ -168,7 +168,7 @@ def compare(
 
     Raises:
         GivewayError: A capture cannot be read or is not usable, with the reason.
-        Interrupted: Ctrl-C; its ``run`` has what was finished.
+        Interrupted: Ctrl-C; its ``run`` contains the finished part.
     """
     if not captures:
         raise ValueError("give at least one capture")

@@ -105,7 +105,7 @@ def rank(function: Callable[[Packet], float], *, limit: str = "1000p", name: str
 
     Args:
         function: From a packet to its rank.
-        limit: The most packets or bytes, as in ``tc``: ``"300p"``, ``"100kb"``.
+        limit: The maximum number of packets or bytes, as in ``tc``: ``"300p"``, ``"100kb"``.
         name: The name in results; by default the name of the function.
     """
     if not callable(function):

@@ -14,7 +14,7 @@ def engine_of(client: Any) -> Engine:
     """The engine of a client of Dask, or of the module ``ray``.
 
     Raises:
-        TypeError: The client is something else.
+        TypeError: The client is of another type.
     """
     if isinstance(client, ModuleType) and client.__name__ == "ray":
         return Ray(client)

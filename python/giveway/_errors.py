@@ -89,4 +89,4 @@ class Interrupted(KeyboardInterrupt):
 
 
 class MissingExtra(GivewayError, ImportError):
-    """An optional package is not installed. The text has the command that installs it."""
+    """An optional package is not installed. The text names the command that installs it."""

@@ -126,12 +126,14 @@ def evaluate(
     timing: bool = True,
     tune: int = 24,
     sensitivity: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    reuse: Sequence[str | os.PathLike[str]] = (),
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Card:
     """Runs a discipline and others in many scenarios, and judges each metric with its uncertainty.
 
-    Differences are paired by seed, and corrected together over the whole card. The same call has the same card, bit
+    Differences are paired by seed, and corrected together over the whole card. The same call gives the same card, bit
     for bit. A discipline in Python runs one run at a time, and takes about ten times as long.
 
     Args:
@@ -144,13 +146,16 @@ def evaluate(
         tune: The number of settings that are tried to find the own best of each discipline, in the short form of the
             cells; 0 for none. A discipline in Python stays as it is.
         sensitivity: Change each parameter of the discipline by 20 %, and count the verdicts that change.
+        out: A folder that keeps the metrics of each run, as Parquet files (``trials/``). After an interruption, the same
+            call resumes. The runs of a discipline in Python are not kept, since its code may change.
+        reuse: Folders of runs, sweeps or cards whose trials are taken if they are the same.
         jobs: Runs at a time; by default one for each processor.
         progress: As in :func:`run`.
 
     Raises:
         ScenarioError: A discipline is wrong.
         DisciplineError: A discipline in Python failed, or broke the contract.
-        ValueError: There is no such cell, too few seeds, or ``tune`` is below 0.
+        ValueError: There is no such cell, too few seeds, ``tune`` is below 0, or a folder of ``reuse`` has no trials.
     """
     if isinstance(against, str):
         raise TypeError(f'against is a list: write against=["{against}"]')
@@ -162,6 +167,7 @@ def evaluate(
     others = [each for each in against if each != name]
     if tune < 0:
         raise ValueError(f"tune is a number of settings, and not {tune}")
-    options = (seeds, short, timing, tune, sensitivity, jobs_of(jobs))
+    place = (None if out is None else os.fspath(out), [os.fspath(folder) for folder in reuse])
+    options = (seeds, short, timing, tune, sensitivity, jobs_of(jobs), *place)
     with shown(progress, f"card of {name}") as watch:
         return Card(*_giveway.evaluate_discipline(name, mine, others, list(cells), options, watch))

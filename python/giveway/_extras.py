@@ -7,7 +7,7 @@ from types import ModuleType
 
 from ._errors import MissingExtra
 
-#: The extra of this package that has each optional package.
+#: The extra of this package that installs each optional package.
 _EXTRAS = {
     "polars": "polars",
     "pandas": "pandas",

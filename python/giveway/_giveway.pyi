@@ -314,7 +314,7 @@ def evaluate_discipline(
     own: object | None,
     against: Sequence[str],
     cells: Sequence[str],
-    options: tuple[int, bool, bool, int, bool, int],
+    options: tuple[int, bool, bool, int, bool, int, str | None, list[str]],
     progress: Callable[[float], None] | None,
 ) -> tuple[str, str, str, list[tuple[str, str]]]: ...
 def judge_discipline(

@@ -11,7 +11,7 @@ from . import _giveway
 if TYPE_CHECKING:
     from ._run import Run
 
-#: The first of these metrics that the runs have is the main one.
+#: The main metric is the first of these that the runs contain.
 MAIN = [
     "page_load_p95_s",
     "fct_p95_s",
@@ -35,7 +35,7 @@ def main_metric(run: Run) -> str | None:
 
 
 def scale(unit: str, values: Iterable[float]) -> tuple[float, str]:
-    """A factor and a unit in which numbers have few digits."""
+    """A factor and a unit that make numbers short."""
     most = max((abs(value) for value in values), default=0.0)
     if unit == "s":
         return (1e3, "ms") if most < 1 else (1.0, "s")

@@ -18,7 +18,7 @@ _unfinished: list[Pending] = []
 class Pending:
     """The runs that had finished before an interruption.
 
-    Their tables and report are written to the folder while the program goes on. A program that ends waits for them.
+    Their tables and report are written to the folder while the program continues. A program that ends waits for them.
     """
 
     def __init__(self, later: _giveway.Later, make: Callable[[Any], Run | None]) -> None:

@@ -42,7 +42,7 @@ def checked(source: str, file: str) -> dict[str, Any]:
         file: The name of its file, for messages.
 
     Raises:
-        PolicyError: It uses what it may not. The message has the line.
+        PolicyError: It uses what it may not. The message names the line.
         SyntaxError: It is not Python.
     """
     tree = ast.parse(source, file)

@@ -53,7 +53,7 @@ class _Bar:
     def __call__(self, share: float) -> None:
         now = time.monotonic()
         if self.first is None:
-            # What an earlier call has done took no time of this one.
+            # The trials of an earlier call took no time of this one.
             self.first, self.began = share, now
         if now - self.began < _DELAY or now - self.last < _PERIOD:
             return

@@ -239,7 +239,7 @@ class Run:
         return open(folder)
 
     def chart(self, what: str | None = None, **options: Any) -> altair.TopLevelMixin:
-        """An interactive chart (Altair). `figure` has the same pictures for papers.
+        """An interactive chart (Altair). `figure` draws the same pictures for papers.
 
         Args:
             what: A metric such as ``"fct_p95_s"``, or a picture: ``"queue"`` (backlog over time), ``"sojourn"``
@@ -319,13 +319,13 @@ def run(
         threads: Threads of each run of a large network, with the same results.
         progress: True, False, or a function that is called with the share that is done; by default shown on a
             terminal and in a notebook.
-        out: A folder for the results. Runs that it already has are not repeated.
+        out: A folder for the results. Runs that it already contains are not repeated.
         force: Replace the contents of ``out``.
 
     Raises:
         ScenarioError: The scenario has mistakes.
         DisciplineError: A discipline in Python failed, or broke the contract.
-        Interrupted: Ctrl-C; its ``run`` has what was finished.
+        Interrupted: Ctrl-C; its ``run`` contains the finished runs.
     """
     written: list[str] | None = None
     mine: list[Own] = []

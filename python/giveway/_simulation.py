@@ -103,7 +103,7 @@ class Port:
     def change(self, qdisc: DisciplineSource) -> None:
         """Replaces the discipline, as ``tc qdisc change`` does.
 
-        One of the same kind takes over the queue and the state, and has other parameters from now on. Otherwise the
+        One of the same kind takes over the queue and the state, with other parameters from now on. Otherwise the
         queued packets leave before packets of the new discipline.
         """
         if isinstance(qdisc, str):

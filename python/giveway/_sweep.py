@@ -129,7 +129,7 @@ def sweep(
     """Runs a scenario with many values of its keys: every discipline at every point, with every seed.
 
     The same call goes on where a killed one stopped, and runs only what is new if values, seeds or disciplines were
-    added. The data set has the same bytes with any number of jobs, and on a cluster.
+    added. The bytes of the data set are the same with any number of jobs, and on a cluster.
 
     Args:
         scenario: As in :func:`run`.
@@ -188,7 +188,7 @@ def sweep(
 
 
 def _values(key: str, values: Any) -> str:
-    """The values of a key as the command line has them."""
+    """The values of a key in the syntax of the command line."""
     if isinstance(values, str):
         return values
     if isinstance(values, range):

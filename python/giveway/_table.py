@@ -40,7 +40,7 @@ class Table:
         pyarrow.table(run.flows)
         flows = run.flows; duckdb.sql("select source, quantile_cont(fct_s, 0.95) from flows group by 1")
 
-    Times are in seconds, sizes in bytes, rates in bit/s. A missing value is null. `columns` has the unit and the
+    Times are in seconds, sizes in bytes, rates in bit/s. A missing value is null. `columns` gives the unit and the
     description of each column.
     """
 

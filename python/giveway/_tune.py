@@ -1,6 +1,6 @@
 """Tuning: the values of keys with the best metric, by Optuna.
 
-Candidates come from Optuna's sampler in rounds of a fixed size, so the same call has the same result with any number of
+Candidates come from Optuna's sampler in rounds of a fixed size, so a call gives the same result with any number of
 jobs. With one objective, a candidate races against the best so far seed by seed: it ends once a paired t-test finds it
 worse (the idea of F-Race: Birattari and others, GECCO 2002). Its first run ends after a quarter of the measured time if
 it is then in the worst quarter of those before. So good candidates get all seeds, and hopeless ones a part of a run.
@@ -54,7 +54,7 @@ class Candidate:
     metrics: dict[str, float]
     """The mean of each objective over its seeds."""
     seeds: int
-    """The number of seeds that it ran; 0 if its first run ended after a part, whose metrics it then has."""
+    """The number of seeds that it ran; 0 if its first run ended after a part, which its metrics then describe."""
     ended_early: bool
     """True if it was worse than others before it had all seeds."""
 
@@ -175,7 +175,7 @@ def tune(
             and fairness high.
         discipline: The discipline; by default the only one of the scenario.
         trials: The number of candidates.
-        seeds: The most seeds of a candidate; one that is measurably worse than the best ends earlier.
+        seeds: The maximum number of seeds of a candidate; one that is measurably worse than the best ends earlier.
         confirm: The number of fresh seeds on which the winner is compared with the scenario as it is.
         confirm_on: Further scenarios for this comparison.
         prune: With one objective, end the first run of a candidate after a quarter of the measured time if it is then
@@ -263,7 +263,7 @@ def compare_tuned(
         scenario: As in :func:`run`.
         spaces: The disciplines, each with its parameters and their ranges:
             ``{"efd limit 300p": {"threshold": "log(5p,200p)"}, "codel": {"target": "lin(2ms,50ms)"}}``.
-        objective: As in :func:`tune`; each discipline has the same.
+        objective: As in :func:`tune`, the same for each discipline.
         trials: The number of candidates of each discipline: the same budget.
         seeds: As in :func:`tune`.
         confirm: The number of fresh seeds of the comparison.

@@ -294,7 +294,7 @@ _WRONG = (
     zlib.error,
 )
 
-#: The most bytes of a file after decompression. A test of a day has a tenth of it.
+#: The maximum number of bytes of a file after decompression. A test of a day needs a tenth of it.
 _MOST_BYTES = 1 << 28
 
 

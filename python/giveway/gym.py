@@ -6,7 +6,7 @@
     observation, info = env.reset(seed=1)
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-Each step simulates an interval of time. The observation has the state of the port in that interval, the action is a
+Each step simulates an interval of time. The observation describes the port in that interval, the action is a
 value of each parameter in the list, and the reward is by default the utilization minus a price of delay.
 :func:`make_vec` runs many of them in one process.
 """
@@ -24,7 +24,7 @@ from ._simulation import Port, Simulation, Step, picoseconds
 gymnasium: Any = need("gymnasium", "giveway.gym")
 np: Any = need("numpy", "giveway.gym")
 
-#: What every observation has, before the gauges.
+#: The entries of every observation, before the gauges.
 OBSERVED = ("backlog_packets", "sent_share", "sojourn_mean_ms", "sojourn_max_ms", "drop_share")
 
 Reward = Callable[[Step, float], float]
@@ -40,14 +40,14 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
     """A port whose discipline has parameters that the agent sets.
 
     Args:
-        scenario: As in :func:`giveway.run`. Each episode is one run, from its beginning to its end.
+        scenario: As in :func:`giveway.run`. Each episode is one run, from its start to its end.
         discipline: The discipline at the port, with the parameters that are not set by the agent.
         actions: The parameters that the agent sets, each with its smallest and its largest value: numbers, or
-            quantities of one unit such as ``("1 ms", "50 ms")``. An action has a number between -1 and 1 for each,
+            quantities of one unit such as ``("1 ms", "50 ms")``. An action contains a number between -1 and 1 for each,
             on a logarithmic scale if both ends are above zero.
         interval: The simulated time of a step.
         port: The port; by default the bottleneck.
-        gauges: Gauges of the discipline that the observation has as well.
+        gauges: Gauges of the discipline that are added to the observation.
         reward: A function from what the port did in a step and its utilization; by default :func:`power`.
         changes: Keys of the scenario to change.
     """

@@ -68,7 +68,7 @@ def write_ns3(
 ) -> int:
     """Writes the transfers of a run as a list of flows for simulations of data centres in ns-3. Returns their number.
 
-    The first line has the number of flows. Each further line is ``source destination 3 port bytes seconds``: this
+    The first line gives the number of flows. Each further line is ``source destination 3 port bytes seconds``: this
     is the form of the HPCC simulator and of those that come from it. Nodes are numbers there.
 
     Args:

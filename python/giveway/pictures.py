@@ -1,6 +1,6 @@
 """Pictures of results: one description, drawn by matplotlib for papers and by Altair for notebooks.
 
-Every discipline has the colour that it has in all reports. Error bars and bands are 95 % confidence intervals over
+Every discipline is drawn in its colour of the reports. Error bars and bands are 95 % confidence intervals over
 seeds (Student's t).
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WIDTHS = {1: 3.35, 2: 7.0}
 #: Height of a panel over its width, by default.
 _ASPECT = 0.62
-#: The most points of a line. A screen shows no more.
+#: The maximum number of points of a line. A screen shows no more.
 _MOST_POINTS = 2000
 
 

@@ -67,7 +67,7 @@ def _(polars, run):
 def _(mo):
     mo.md("""
     Short packets hardly wait with `p_spf`, which lets them interrupt long ones. Long packets pay for it: they wait
-    longer than with `islip`. `oq` is an ideal switch, in which nothing waits for an arbiter.
+    longer than with `islip`. `oq` is an ideal switch, in which no packet waits for an arbiter.
     """)
     return
 

@@ -95,7 +95,7 @@ def _(mo):
 
     ## Every flow
 
-    `run.flows` has a row for each transfer. Libraries of data frames take it over without a copy.
+    `run.flows` contains a row for each transfer. Libraries of data frames take it over without a copy.
     """)
     return
 

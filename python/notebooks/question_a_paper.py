@@ -51,7 +51,7 @@ def _(paper):
 def _(mo, paper):
     differs = [claim for claim in paper.claims if claim.verdict == "differs"]
     reasons = [f"- {claim.statement}. The paper: {claim.paper}. Ours: {claim.ours}." for claim in differs[:5]]
-    more = "`quick=False` makes the runs of the paper, which take minutes. The book has their verdicts."
+    more = "`quick=False` makes the runs of the paper, which take minutes. The book shows their verdicts."
     mo.md("\n".join([f"## {len(differs)} claims differ in the quick runs. The first five:", "", *reasons, "", more]))
     return
 
@@ -107,7 +107,7 @@ def _(medium, mo, short, thresholds):
     {at["medium"][29]:.0f} ms with 29, and {at["medium"][30]:.0f} ms with 30. So a threshold below the size is
     enough. Why?
 
-    EFD forgets a flow as soon as it has no packet queued. TCP begins with a burst of 10 packets, and the bursts double:
+    EFD forgets a flow as soon as it has no packet queued. TCP starts with a burst of 10 packets, and the bursts double:
     10, then 20, then the last 30 of the 60. When a burst arrives, the one before has left, so it counts as a new flow.
     The threshold is not a limit on the size of a flow, but on the size of its bursts.
     """)

@@ -45,7 +45,7 @@ def _(mo):
     mo.md("""
     ## The environment
 
-    A step simulates 50 ms. The observation has the backlog, the share of the rate that was used, the mean and the
+    A step simulates 50 ms. The observation contains the backlog, the share of the rate that was used, the mean and the
     largest sojourn time, and the share of dropped packets. The action is a number from -1 to 1, which stands for
     a target from 2 to 50 ms on a logarithmic scale. The reward of a step is the utilization minus a tenth for
     each 10 ms of mean sojourn time.
@@ -100,7 +100,7 @@ def _(mo):
 
     The policy is linear: the action is a weighted sum of the utilization and the logarithm of the sojourn time,
     plus a constant. The cross-entropy method draws weights from a normal distribution, keeps the best fifth, and
-    fits the distribution to them. It begins with the best constant.
+    fits the distribution to them. It starts with the best constant.
     """)
     return
 

@@ -110,7 +110,7 @@ def _(run):
 @app.cell
 def _(mo):
     mo.md("""
-    The call has small packets, so `small_first` and `fq_codel` keep its delay short. `small_first` also would do so for
+    A call sends small packets, so `small_first` and `fq_codel` keep its delay short. `small_first` also would do so for
     a flood of small packets, which `fq_codel` shares fairly. Add one to the network, and look.
 
     ## A mistake is found

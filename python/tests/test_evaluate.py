@@ -111,6 +111,16 @@ def test_a_class_that_breaks_the_contract_ends_the_card():
         giveway.evaluate(Forgets, against=["fifo"], **ASKED)
 
 
+def test_runs_are_kept_and_taken(card, tmp_path):
+    first = giveway.evaluate("fq_codel", against=["fifo limit 200p"], **ASKED, out=tmp_path / "card")
+    assert first.data == card.data
+    assert sorted(path.suffix for path in (tmp_path / "card" / "trials").iterdir()) == [".parquet"] * len(CELLS)
+    again = giveway.evaluate("fq_codel", against=["fifo limit 200p"], **ASKED, reuse=[tmp_path / "card"])
+    assert again.data == card.data
+    with pytest.raises(ValueError, match="has no trials: name the folder of a sweep, of a card or of a run"):
+        giveway.evaluate("fifo", **ASKED, reuse=[tmp_path])
+
+
 def test_mistakes_are_named():
     with pytest.raises(giveway.ScenarioError, match="fq_codel"):
         giveway.evaluate("fq_codle", against=["fifo"], **ASKED)

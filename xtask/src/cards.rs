@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::recorded;
 use crate::repository::{Done, Repository};
-use table::Row;
+use table::QuestionVerdicts;
 
 /// The folder of the cards, relative to the repository.
 const FOLDER: &str = "target/cards";
@@ -25,16 +25,16 @@ pub fn record(repository: &Repository) -> Done {
         .map_err(|error| format!("giveway evaluate prints no JSON: {error}"))?;
     let rows = found.as_array().ok_or("giveway evaluate prints no list")?;
     let rows = rows.iter().map(|value| row(value).ok_or_else(|| format!("not a row: {value}")));
-    recorded::store(&repository.root, None, &rows.collect::<Result<Vec<Row>, String>>()?)?;
+    recorded::store(&repository.root, None, &rows.collect::<Result<Vec<QuestionVerdicts>, String>>()?)?;
     println!("the cards are in {FOLDER}/index.html");
     Ok(())
 }
 
-fn row(value: &Value) -> Option<Row> {
+fn row(value: &Value) -> Option<QuestionVerdicts> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let counts = &value["counts"];
     let count = |key: &str| counts[key].as_u64().map(|count| count as u32);
-    Some(Row {
+    Some(QuestionVerdicts {
         discipline: text("discipline")?,
         baseline: text("baseline")?,
         question: text("question")?,

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::repository::{Done, Repository};
 use crate::{instructions, recorded, tools};
-use table::Row;
+use table::SizeCost;
 use workloads::{CURVES, Curve};
 
 /// Runs that take less user time than this, in seconds, are repeated.
@@ -40,7 +40,7 @@ pub fn record(repository: &Repository, names: &[&str]) -> Done {
         let known: Vec<&str> = CURVES.iter().map(|curve| curve.name).collect();
         return Err(format!("there is no curve \"{name}\": write one of {}", known.join(", ")));
     }
-    let old: Vec<Row> = recorded::read(&repository.root)?;
+    let old: Vec<SizeCost> = recorded::read(&repository.root)?;
     instructions::set_up(repository)?;
     if !repository.has(TIME, &["-f", "%M", "true"]) {
         tools::install(repository, &["time"])?;
@@ -71,11 +71,11 @@ fn measure(
     folder: &Path,
     curve: &Curve,
     size: u32,
-) -> Result<Row, String> {
+) -> Result<SizeCost, String> {
     let run = |before: &[String], amount: f64| run(repository, program, folder, curve, size, before, amount);
     let peak = folder.join("peak");
     let timed = [TIME, "-f", "%M", "-o", &peak.to_string_lossy()].map(str::to_owned);
-    let mut row = Row { curve: curve.name.to_owned(), size, ..run(&timed, 1.0)? };
+    let mut row = SizeCost { curve: curve.name.to_owned(), size, ..run(&timed, 1.0)? };
     let text = fs::read_to_string(&peak).map_err(|error| format!("{}: {error}", peak.display()))?;
     row.peak_kib = text.trim().parse().map_err(|_| format!("{TIME} prints no memory: \"{text}\""))?;
     if row.cpu_s < SHORT {
@@ -107,7 +107,7 @@ fn run(
     size: u32,
     before: &[String],
     amount: f64,
-) -> Result<Row, String> {
+) -> Result<SizeCost, String> {
     let (scenario, results) = (folder.join("scenario.toml"), folder.join("results"));
     let _ = fs::remove_dir_all(&results);
     let text = curve.scenario(size, amount);
@@ -127,11 +127,11 @@ fn run(
         Some(packets) => packets * amount,
         None => number("bottleneck_packets")?,
     };
-    Ok(Row {
+    Ok(SizeCost {
         packets: packets as u64,
         events: number("events")? as u64,
         cpu_s: number("cpu_s")?,
-        ..Row::default()
+        ..SizeCost::default()
     })
 }
 

@@ -13,7 +13,7 @@ use std::fs;
 
 pub use self::cells::{Cell, FOLDER, QDISCS, QUANTILES, RUNS, chosen};
 use self::exceptions::{Exceptions, FILE};
-use self::rows::Row;
+use self::rows::Prediction;
 use crate::repository::{Done, Repository};
 
 /// Predicts from each capture that was recorded, and prints the table of errors. The flag `--check` makes
@@ -40,7 +40,7 @@ pub fn check(repository: &Repository, names: &[&str]) -> Done {
 }
 
 /// Prints the table, and returns its rows.
-fn table(repository: &Repository, names: &[&str]) -> Result<Vec<Row>, String> {
+fn table(repository: &Repository, names: &[&str]) -> Result<Vec<Prediction>, String> {
     println!("{}", rows::head());
     let mut all = Vec::new();
     for cell in chosen(names)? {
@@ -52,7 +52,7 @@ fn table(repository: &Repository, names: &[&str]) -> Result<Vec<Row>, String> {
         rows.iter().for_each(|row| println!("{}", row.text()));
         all.extend(rows);
     }
-    let met: Vec<bool> = all.iter().flat_map(Row::met).collect();
+    let met: Vec<bool> = all.iter().flat_map(Prediction::met).collect();
     println!(
         "\n{} of {} numbers with a bound are within it",
         met.iter().filter(|met| **met).count(),

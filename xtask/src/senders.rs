@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::recorded;
 use crate::repository::{Done, Repository};
-use table::Row;
+use table::ConnectionResult;
 
 /// The measurements of Linux.
 const LINUX: &str = "docs/senders-linux.csv";
@@ -123,7 +123,7 @@ fn scenario(cell: &[Measured<'_>]) -> Result<String, String> {
 }
 
 /// The rows of a cell.
-fn compared(cell: &[Measured<'_>], metrics: &Value) -> Result<Vec<Row>, String> {
+fn compared(cell: &[Measured<'_>], metrics: &Value) -> Result<Vec<ConnectionResult>, String> {
     let first = &cell[0];
     let name = first.text("cell")?;
     let mean =
@@ -137,7 +137,7 @@ fn compared(cell: &[Measured<'_>], metrics: &Value) -> Result<Vec<Row>, String> 
     let linux_queueing = cell.iter().map(weighted).sum::<Result<f64, String>>()?;
     let transmission_ms = 1514.0 * 8.0 / (rate * 1e3);
     let rows = cell.iter().enumerate().map(|(number, flow)| {
-        Ok(Row {
+        Ok(ConnectionResult {
             cell: name.to_owned(),
             rate_mbit_s: rate,
             rtt_ms: first.number("rtt_ms")?,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::recorded;
 use crate::repository::{Done, Repository};
-use table::Row;
+use table::DisciplineMeans;
 
 /// The scenarios, in the order of the page.
 const SCENARIOS: [&str; 6] = ["step", "lte", "satellite", "cable", "wifi", "policer"];
@@ -51,11 +51,11 @@ pub fn record(repository: &Repository) -> Done {
     recorded::store(&repository.root, None, &rows)
 }
 
-fn row(scenario: &str, discipline: &str, metrics: &Value) -> Result<Row, String> {
+fn row(scenario: &str, discipline: &str, metrics: &Value) -> Result<DisciplineMeans, String> {
     let mean = |metric: &str| {
         metrics[metric]["mean"].as_f64().ok_or_else(|| format!("{scenario}, {discipline}: no {metric}"))
     };
-    Ok(Row {
+    Ok(DisciplineMeans {
         scenario: scenario.to_owned(),
         discipline: discipline.to_owned(),
         used_percent: 100.0 * mean("utilization")?,

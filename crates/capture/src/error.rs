@@ -16,9 +16,9 @@ pub enum CaptureError {
     Foreign(Foreign),
     /// The file has a link type that is not supported.
     #[error(
-        "uses link type {0}{what}, which is not supported; supported: Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, \
+        "uses link type {0}{name}, which is not supported; supported: Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, \
          108) and Linux cooked (113, 276)",
-        what = named(*.0)
+        name = named(*.0)
     )]
     UnknownLink(u16),
     /// Reading failed.
@@ -33,14 +33,14 @@ pub enum CaptureError {
         error: std::io::Error,
     },
     /// The file is damaged, or truncated.
-    #[error("is damaged at byte {offset} (after {packets} packets): {what}")]
+    #[error("is damaged at byte {offset} (after {packets} packets): {reason}")]
     Damaged {
         /// Position of the invalid record in the uncompressed file, bytes.
         offset: u64,
         /// Packets read until there.
         packets: u64,
         /// Description of the damage.
-        what: String,
+        reason: String,
     },
 }
 

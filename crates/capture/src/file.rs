@@ -41,7 +41,7 @@ pub struct Frames {
     format: Format,
     record: Vec<u8>,
     /// The current frame, in `record`.
-    found: Option<Found>,
+    found: Option<PacketPosition>,
 }
 
 enum Format {
@@ -78,7 +78,7 @@ struct Interface {
 
 /// A packet within a record.
 #[derive(Clone, Copy)]
-struct Found {
+struct PacketPosition {
     time: u64,
     wire_bytes: u32,
     link: LinkType,
@@ -159,7 +159,7 @@ impl Frames {
 
     /// The frame that [`Frames::next`] returned last; none before the first one and after the last one.
     pub fn current(&self) -> Option<Frame<'_>> {
-        let Found { time, wire_bytes, link, interface, at, captured } = self.found?;
+        let PacketPosition { time, wire_bytes, link, interface, at, captured } = self.found?;
         Some(Frame { time, wire_bytes, link, interface, data: &self.record[at..at + captured] })
     }
 
@@ -187,7 +187,7 @@ impl Frames {
         ns_per_tick: u64,
         padding: usize,
         link: LinkType,
-    ) -> Result<Option<Found>, CaptureError> {
+    ) -> Result<Option<PacketPosition>, CaptureError> {
         let start = self.offset;
         let mut head = [0; 24];
         let head = &mut head[..16 + padding];
@@ -201,7 +201,7 @@ impl Frames {
         let captured = order.u32(head, 8);
         self.read_record(start, captured)?;
         self.packets += 1;
-        Ok(Some(Found {
+        Ok(Some(PacketPosition {
             time: u64::from(order.u32(head, 0)) * 1_000_000_000 + u64::from(order.u32(head, 4)) * ns_per_tick,
             wire_bytes: order.u32(head, 12).max(captured),
             link,
@@ -214,7 +214,7 @@ impl Frames {
     // -- pcapng -------------------------------------------------------------------------------------
 
     /// Reads blocks until one is a packet.
-    fn pcapng_packet(&mut self) -> Result<Option<Found>, CaptureError> {
+    fn pcapng_packet(&mut self) -> Result<Option<PacketPosition>, CaptureError> {
         loop {
             let start = self.offset;
             let mut kind = [0; 4];
@@ -330,7 +330,7 @@ impl Frames {
     }
 
     /// The packet in `record`, a block that starts at byte `start` of the file.
-    fn find_packet(&self, start: u64, kind: u32, order: Order) -> Result<Found, CaptureError> {
+    fn find_packet(&self, start: u64, kind: u32, order: Order) -> Result<PacketPosition, CaptureError> {
         let Format::Pcapng { interfaces, earlier, .. } = &self.format else {
             unreachable!("only pcapng has blocks")
         };
@@ -362,7 +362,7 @@ impl Frames {
             let damage = format!("a packet of {captured} bytes in a block that holds {space}");
             return Err(self.damaged(start, damage));
         }
-        Ok(Found {
+        Ok(PacketPosition {
             time,
             wire_bytes: wire_bytes.max(captured),
             link: interface.link,
@@ -401,8 +401,8 @@ impl Frames {
         }
     }
 
-    fn damaged(&self, offset: u64, what: impl Into<String>) -> CaptureError {
-        CaptureError::Damaged { offset, packets: self.packets, what: what.into() }
+    fn damaged(&self, offset: u64, reason: impl Into<String>) -> CaptureError {
+        CaptureError::Damaged { offset, packets: self.packets, reason: reason.into() }
     }
 }
 

@@ -41,7 +41,7 @@ pub use foreign::Foreign;
 pub use headers::{Headers, Transport};
 pub use ip::{Ip, Tcp};
 pub use link::{LinkType, Macs};
-pub use merge::{Merged, Part};
+pub use merge::{MergeInput, Merged};
 pub use reader::{FrameHeaders, Packet, Reader, parse_headers};
 pub use timeline::{Pauses, Timeline};
 pub use tunnel::{Tunnel, Tunnels};

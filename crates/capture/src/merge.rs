@@ -17,7 +17,7 @@ use crate::reader::Packet;
 pub type Open = Box<dyn Fn() -> Result<Frames, CaptureError> + Send>;
 
 /// A capture to merge with others.
-pub enum Part {
+pub enum MergeInput {
     /// A file.
     File(Open),
     /// A stream, which can be read once.
@@ -48,7 +48,7 @@ impl Merged {
     ///
     /// # Errors
     /// If a part is not a capture: its number and the error.
-    pub fn new(parts: Vec<Part>) -> Result<Merged, (usize, CaptureError)> {
+    pub fn new(parts: Vec<MergeInput>) -> Result<Merged, (usize, CaptureError)> {
         let mut merged = Merged {
             parts: Vec::new(),
             due: BinaryHeap::new(),
@@ -60,8 +60,8 @@ impl Merged {
         let alone = parts.len() == 1;
         for (number, part) in parts.into_iter().enumerate() {
             let (mut frames, file) = match part {
-                Part::File(open) => (Box::new(open().map_err(|error| (number, error))?), Some(open)),
-                Part::Stream(frames) => (frames, None),
+                MergeInput::File(open) => (Box::new(open().map_err(|error| (number, error))?), Some(open)),
+                MergeInput::Stream(frames) => (frames, None),
             };
             let is_begun = merged.begin(number, &mut frames);
             merged.parts.push(match file {

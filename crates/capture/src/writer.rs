@@ -185,6 +185,6 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn invalid(what: String) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, what)
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, reason)
 }

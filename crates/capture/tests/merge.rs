@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use giveway_capture::{CaptureError, Frames, Merged, Part};
+use giveway_capture::{CaptureError, Frames, MergeInput, Merged};
 
 use crate::support::{Order, pcap};
 
@@ -21,8 +21,8 @@ fn file(packets: &[(u64, u8, u8)]) -> Vec<u8> {
     pcap(Order::Little, false, 101, &packets)
 }
 
-fn part(file: Vec<u8>) -> Part {
-    Part::File(Box::new(move || Frames::new(Box::new(Cursor::new(file.clone())))))
+fn part(file: Vec<u8>) -> MergeInput {
+    MergeInput::File(Box::new(move || Frames::new(Box::new(Cursor::new(file.clone())))))
 }
 
 /// Time in ms and number of each packet, and the merge at its end.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use giveway_runner::chain;
+use giveway_record::chain;
 use giveway_scenario::{Backend, Diagnostic, Origin, Scenario, Severity};
 use serde_json::{Value, json};
 

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use clap::{ValueEnum, value_parser};
 use giveway_capture::Moment;
+use giveway_compare::{Advice, AdviceOptions, Live, Mode, Request, Source, Stretch, Target, User, specs};
 use giveway_qdisc::{Rate, Span};
-use giveway_runner::compare::{
-    Advice, AdviceOptions, Live, Mode, Request, Source, Stretch, Target, User, specs,
-};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_sim::tcp::Congestion;
+use giveway_trials::{Reuse, processors};
 use giveway_workload::Local;
 use serde_json::json;
 
@@ -117,6 +116,11 @@ pub struct Args {
     /// Compare a capture of at least 6 hours as a whole, and not its busy and its idle hours apart
     #[arg(long)]
     whole: bool,
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same. They have
+    /// metrics and no time series, so they suit no run folder and no capture
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "export"])]
+    reuse: Vec<PathBuf>,
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -197,7 +201,8 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     // Ctrl-C ends a capture from the standard input, and the packets until then are compared.
     stop::listen();
     let comparison = request(args)?.begin(&frontend)?;
-    let session = session(args.jobs, &frontend)?;
+    let jobs = args.jobs.map_or_else(processors, usize::from);
+    let session = session(jobs, &frontend).reusing(Reuse::of(&args.reuse, &frontend)?);
     let (name, mode, capture) = (scenario_name(source(args).first()), args.mode.into(), comparison.capture());
     let mut links = Vec::new();
     let several = comparison.links() > 1;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use giveway_measure::findings;
 use giveway_runner::Outcome;
 use giveway_scenario::{Draft, Scenario};
+use giveway_trials::processors;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -61,7 +62,7 @@ pub fn demo(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let scenario: Scenario =
         Draft::parse(SCENARIO, "").finish().expect("a test reads the scenario of the demo");
     let frontend = Terminal { quiet: args.quiet };
-    let session = session(None, &frontend)?.replacing(args.force);
+    let session = session(processors(), &frontend).replacing(args.force);
     let results = match session.run(&scenario, NAME, Some(&args.out), &|_| None) {
         Ok(results) => results,
         Err(outcome) => return Ok(outcome),

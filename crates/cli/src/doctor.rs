@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use giveway_kernel::{KernelError, attach, tools};
-
 use giveway_program::other;
-use giveway_runner::{Outcome, processors};
+use giveway_runner::Outcome;
+use giveway_trials::processors;
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -111,10 +111,10 @@ fn privileges() -> Option<String> {
 
 /// Real hosts in network namespaces.
 fn testbed() -> Part {
-    let missing = giveway_testbed::ready().err().iter().map(|error| giveway_runner::chain(error)).collect();
+    let missing = giveway_testbed::ready().err().iter().map(|error| giveway_record::chain(error)).collect();
     let mut remarks = Vec::new();
     if let Err(error) = giveway_testbed::pcap::ready() {
-        remarks.push(format!("without --pcap: {}", giveway_runner::chain(&error)));
+        remarks.push(format!("without --pcap: {}", giveway_record::chain(&error)));
     }
     Part { name: "testbed, evaluate --testbed", about: "real hosts on this machine", missing, remarks }
 }
@@ -122,7 +122,7 @@ fn testbed() -> Part {
 /// BPF qdiscs.
 fn kernel() -> Part {
     let missing: Vec<KernelError> = attach::ready().err().into_iter().chain(tools::missing()).collect();
-    let missing = missing.iter().map(|error| giveway_runner::chain(error)).collect();
+    let missing = missing.iter().map(|error| giveway_record::chain(error)).collect();
     Part { name: "kernel", about: "disciplines as BPF qdiscs", missing, remarks: Vec::new() }
 }
 

@@ -10,6 +10,7 @@ use giveway_scenario::{LoadError, ScenarioError};
 use giveway_sweep::SweepError;
 use giveway_testbed::TestbedError;
 use giveway_text::harmless;
+use giveway_trials::ReuseError;
 
 use crate::show::{self, Most};
 
@@ -28,6 +29,9 @@ pub enum CliError {
     /// A file of results cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The trials of another folder cannot be taken.
+    #[error("--reuse: {0}")]
+    Reuse(#[from] ReuseError),
     /// A sweep cannot start, or its results cannot be kept.
     #[error(transparent)]
     Sweep(#[from] SweepError),
@@ -63,6 +67,7 @@ impl CliError {
             | CliError::Other(_)
             | CliError::Testbed(_)
             | CliError::Load(_)
+            | CliError::Reuse(_)
             | CliError::Scenario(..) => Outcome::Wrong,
             CliError::Unavailable(_) => Outcome::Failed,
             CliError::Sweep(error) if error.is_refusal() => Outcome::Wrong,
@@ -78,7 +83,7 @@ impl CliError {
     pub fn text(&self) -> String {
         let text = match self {
             CliError::Scenario(error, _) => error.to_string(),
-            other => giveway_runner::chain(other),
+            other => giveway_record::chain(other),
         };
         harmless(&text).into_owned()
     }

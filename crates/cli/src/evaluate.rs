@@ -4,16 +4,18 @@ mod bed;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use clap::value_parser;
 use giveway_evaluate::{
-    Card, Cell, EvaluateError, Known, Means, Request, cells, chosen, emulated, evaluate_with, json, overview,
-    overview_json, overview_page, page, scenario_of, text,
+    Backend, Card, Cell, EvaluateError, Request, axes, cells, chosen, emulated, evaluate_with, json,
+    overview, overview_json, overview_page, page, scenario_of, text,
 };
 use giveway_files::Dir;
 use giveway_record::write_whole;
-use giveway_runner::{Outcome, RunnerError, processors};
+use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::Scenario;
+use giveway_trials::{DataSet, Reuse, Reusing, processors};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -32,7 +34,8 @@ use crate::stop;
 /// card counts the verdicts that change.
 ///
 /// DIR/card.html is the card as a page, DIR/card.json has every number, and DIR/cells/ contains the scenario
-/// of each cell, which `giveway run` reproduces to the bit.
+/// of each cell, which `giveway run` reproduces to the bit. DIR/trials/ has the metrics of each run as
+/// Parquet files, which grow while the card runs: after Ctrl-C or a kill, the same command resumes.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -80,6 +83,10 @@ pub struct Args {
     /// Folder of the card, or of several: DIR/NAME [default: cards/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same
+    #[arg(long, value_name = "DIR")]
+    reuse: Vec<PathBuf>,
     /// Runs at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -98,6 +105,7 @@ Examples:
   giveway evaluate efd --cells rfc7928,hostile --no-timing
   giveway evaluate red --against codel --tune 0                   # defaults only, and the sensitivity of red
   giveway evaluate codel pie red --cells rfc7928                  # three cards, and a table of them
+  giveway evaluate pie --reuse cards/codel                        # the baselines have run for another card
   giveway evaluate bpf:efd --against kernel:fq_codel,kernel:cake --testbed --short --seeds 3 --cells rfc7928
   giveway evaluate --deployed --tune 0 --no-sensitivity           # all disciplines of Linux
   giveway evaluate --list-cells
@@ -128,25 +136,37 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         let failed = |source| giveway_record::FolderError::Write { path: dir.clone(), source };
         Dir::create(&dir.join("cells")).map_err(failed)?;
     }
+    let frontend = Terminal { quiet: args.quiet };
+    let other = Reuse::of(&args.reuse, &frontend)?;
+    // The cards of one command share their runs.
+    let place = if many { &base } else { &requests[0].1 };
+    let version = if args.testbed { giveway_sources::TESTBED } else { giveway_sources::SIMULATION };
+    let data = DataSet::open(place, &axes(), version, &frontend)?;
+    if data.count() > 0 && !args.quiet {
+        show::message(&format!("{} has {} runs, which are not repeated", place.display(), data.count()));
+    }
+    let store = &Reusing::new(&data, &other);
     stop::listen();
-    let mut known = Known::default();
     let mut cards = Vec::new();
-    for (request, dir) in requests {
+    for (request, dir) in &requests {
+        let request = request.clone();
         let evaluated = match args.testbed {
-            true => bed::card(args.objects.clone(), args.quiet, request, &mut known),
-            false => evaluate_with(request, Means::Simulator, &mut known, &Terminal { quiet: args.quiet }),
+            true => bed::card(args.objects.clone(), args.quiet, request, store),
+            false => evaluate_with(request, Backend::Simulator, store, &frontend),
         };
         let card = match evaluated {
             Err(EvaluateError::Stopped) => {
-                show::message(
-                    "stopped: the card that ran is not kept, since a card over a part of the cells would say something \
-                     else",
-                );
+                show::message(&format!(
+                    "stopped: {} has {} runs, and the same command resumes",
+                    place.display(),
+                    data.count()
+                ));
                 return Ok(Outcome::Interrupted);
             }
             other => other.map_err(wrong)?,
         };
-        write_card(&card, &dir)?;
+        let dir = dir.as_path();
+        write_card(&card, dir)?;
         if !many {
             if args.json {
                 writeln!(out, "{}", json(&card))?;
@@ -156,6 +176,11 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             }
         }
         cards.push(card);
+    }
+    data.complete()?;
+    if !args.reuse.is_empty() && !args.quiet {
+        let taken = store.taken.load(Ordering::Relaxed);
+        show::message(&format!("{taken} of {} runs were taken from --reuse", data.count()));
     }
     if many {
         let whole = overview_json(&cards);
@@ -265,7 +290,7 @@ fn write_whole_in(place: &Path, content: &[u8]) -> Result<(), CliError> {
 }
 
 /// The name of a discipline as the name of a folder.
-fn file_name(spec: &str) -> String {
+pub fn file_name(spec: &str) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
     spec.chars().map(clean).collect()
 }

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use giveway_runner::{Bar, Frontend, NoBar, Unit};
 use giveway_text::harmless;
+use giveway_trials::{Bar, Frontend, NoBar, Unit};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::progress::{EVERY, Lines, words};

@@ -1,20 +1,25 @@
 //! `giveway judge`: the judgement of a discipline that a program has searched for.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::value_parser;
 use giveway_evaluate::EvaluateError;
 use giveway_files::input;
-use giveway_judge::{Candidate, Judgement, Rejected, Request, json, judge as run, named, public, text};
+use giveway_judge::{
+    Candidate, Judgement, Observed, Rejected, Request, Stores, json, judge_with, named, public, text,
+};
 use giveway_qdisc::Bytes;
-use giveway_runner::{Outcome, processors};
+use giveway_record::dataset::Measured;
+use giveway_record::{FolderError, Lock, write_whole};
+use giveway_runner::Outcome;
+use giveway_trials::{Lines, Reuse, Reusing, processors};
 use giveway_wasm::Limits;
 
 use crate::error::CliError;
-use crate::evaluate::{list_cells, wrong};
+use crate::evaluate::{file_name, list_cells, wrong};
 use crate::frontend::Terminal;
-use crate::stop;
+use crate::{show, stop};
 
 /// Judges a discipline that a program has searched for, such as a language model or an evolution.
 ///
@@ -48,6 +53,15 @@ pub struct Args {
     /// Memory of a module for each link
     #[arg(long, value_name = "SIZE", default_value = "16mb")]
     memory: Bytes,
+    /// Folder of the judgement (judgement.json). It has the finished runs until the judgement is made: after
+    /// Ctrl-C or a kill, the same command resumes. The author of the candidate must not be able to write it
+    /// [default: judged/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Take runs of the baseline from this folder of a run, a sweep or a card; may be repeated. A run is found
+    /// if everything that its result depends on is the same
+    #[arg(long, value_name = "DIR")]
+    reuse: Vec<PathBuf>,
     /// List the public cells without running them
     #[arg(long)]
     list_cells: bool,
@@ -78,6 +92,7 @@ pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         return list_cells(&public(), out);
     }
     let name = args.candidate.as_deref().unwrap_or_default();
+    let candidate = candidate(args, name)?;
     let request = Request {
         baseline: args.against.clone(),
         secret: secret(args)?,
@@ -85,22 +100,64 @@ pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         jobs: args.jobs.map_or_else(processors, usize::from),
         ..Request::default()
     };
-    let judgement = match candidate(args, name)? {
+    // Nothing is written before the flags are checked.
+    let dir = args.out.clone().unwrap_or_else(|| Path::new("judged").join(file_name(name)));
+    let _lock = Lock::take(&dir)?;
+    let judgement = match candidate {
         Ok(candidate) => {
             stop::listen();
-            match run(candidate.as_ref(), &request, &Terminal { quiet: args.quiet }) {
-                Err(EvaluateError::Stopped) => return Ok(Outcome::Interrupted),
-                other => other.map_err(wrong)?,
-            }
+            judged(candidate.as_ref(), &request, args, &dir)?
         }
         Err(rejected) => Judgement::refused(name, &args.against, rejected),
     };
+    write_whole(&dir.join("judgement.json"), format!("{:#}\n", json(&judgement)).as_bytes())?;
     if args.json {
         writeln!(out, "{}", json(&judgement))?;
     } else {
         write!(out, "{}", text(&judgement))?;
     }
     Ok(if judgement.rejected.is_some() { Outcome::Failed } else { Outcome::Done })
+}
+
+/// Runs a candidate. Its finished runs are in the folder until it is judged.
+fn judged(
+    candidate: &dyn Candidate,
+    request: &Request,
+    args: &Args,
+    dir: &Path,
+) -> Result<Judgement, CliError> {
+    let frontend = Terminal { quiet: args.quiet };
+    let other = Reuse::of(&args.reuse, &frontend)?;
+    let about = format!("{} against {}", candidate.name(), request.baseline);
+    let open = |name: &str| dir.join(name);
+    let failed = |source| FolderError::Write { path: dir.to_owned(), source };
+    let own: Lines<Observed> =
+        Lines::open(&open("candidate.jsonl"), &about, RIGHTS, &frontend).map_err(failed)?;
+    let baseline: Lines<Measured> =
+        Lines::open(&open("baseline.jsonl"), &about, RIGHTS, &frontend).map_err(failed)?;
+    let found = own.found() + baseline.found();
+    if found > 0 && !args.quiet {
+        show::message(&format!("{} has {found} runs, which are not repeated", dir.display()));
+    }
+    let stores = Stores { candidate: &own, baseline: &Reusing::new(&baseline, &other) };
+    match judge_with(candidate, request, stores, &frontend) {
+        Err(EvaluateError::Stopped) => {
+            let all = match args.secret {
+                Some(_) => "",
+                None => " with the public cells; the others are drawn anew without --secret",
+            };
+            show::message(&format!(
+                "stopped: {} has the finished runs, and the same command resumes{all}",
+                dir.display()
+            ));
+            Err(CliError::Reported(Outcome::Interrupted))
+        }
+        other => {
+            own.remove();
+            baseline.remove();
+            other.map_err(wrong)
+        }
+    }
 }
 
 /// The candidate, or the reason for which its module is rejected before it runs.
@@ -114,7 +171,11 @@ fn candidate(args: &Args, name: &str) -> Result<Result<Box<dyn Candidate + Send>
     named(name, limits).map_err(|error| CliError::Usage(format!("{name} cannot be read: {error}")))
 }
 
-/// The secret of the file; or one that is drawn now.
+/// Rights of files that the author of a candidate must not read: runs in held-out cells.
+const RIGHTS: u32 = 0o600;
+
+/// The secret of the file; or one that is drawn now, which is not kept: who could read it, or write another
+/// one, would know the held-out cells.
 fn secret(args: &Args) -> Result<String, CliError> {
     let Some(path) = &args.secret else {
         use std::hash::{BuildHasher, RandomState};

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use giveway_runner::{Bar, Unit};
+use giveway_trials::{Bar, Unit};
 
 /// Time between two lines.
 pub const EVERY: Duration = Duration::from_secs(10);

@@ -7,6 +7,7 @@ use clap::value_parser;
 use giveway_papers::{Judged, Paper, Results, SHIPPED, Scope, Study, Verdict};
 use giveway_record::FolderError;
 use giveway_runner::{Outcome, cpu, study};
+use giveway_trials::processors;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -79,7 +80,8 @@ pub fn reproduce(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> 
     let before = cpu::user_s();
     stop::listen();
     let frontend = Terminal { quiet: args.quiet };
-    let (results, mut outcome) = study::run(&study, args.jobs.unwrap_or(0), &dir.join(RUNS), &frontend)?;
+    let (results, mut outcome) =
+        study::run(&study, args.jobs.map_or_else(processors, usize::from), &dir.join(RUNS), &frontend)?;
     let judged = giveway_papers::judge(&study, &results);
     if args.json {
         writeln!(out, "{}", giveway_papers::json(&study, &results, &judged))?;

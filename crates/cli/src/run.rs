@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::value_parser;
 use giveway_measure::Style;
 use giveway_qdisc::PortId;
-use giveway_runner::{Outcome, PortFile, Results, RunnerError, Session, question, scenario_name};
+use giveway_runner::{Outcome, PortFile, Results, Session, scenario_name};
 use giveway_scenario::{Backend, Crossbar, Direction, Scenario};
+use giveway_trials::{Reuse, identity_text, processors};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -38,6 +39,11 @@ pub struct Args {
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same. They have
+    /// metrics and no time series, so they suit no run folder, plot, capture or trace
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "plot", "export", "trace_port"])]
+    reuse: Vec<PathBuf>,
     /// Threads of each trial that simulates a network, with the same results. The network is divided where
     /// links have a delay; if that gains nothing, one thread is used. With fewer trials than processors it
     /// saves time, otherwise --jobs uses them better [default: 1]
@@ -137,8 +143,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let frontend = Terminal { quiet: args.quiet };
     let threads = usize::from(args.threads.unwrap_or(1));
     // Trials beside each other share the processors.
-    let jobs = args.jobs.or(args.threads.map(|_| (giveway_runner::processors() / threads).max(1) as u16));
-    let session = session(jobs, &frontend)?.replacing(args.force).dividing(threads);
+    let jobs = args.jobs.map(usize::from).unwrap_or_else(|| (processors() / threads).max(1));
+    let reuse = Reuse::of(&args.reuse, &frontend)?;
+    let session = session(jobs, &frontend).replacing(args.force).dividing(threads).reusing(reuse);
     let session = session.checking_divisions(args.check_threads).plotting(args.plot);
     let session = session.exporting(args.export.clone()).tracing(args.trace_port.clone());
     let names: Vec<String> = args.files.iter().map(|file| scenario_name(file)).collect();
@@ -154,7 +161,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     }
     if scenarios.len() > 1 {
         for (scenario, dir) in scenarios.iter().zip(&dirs) {
-            if let Some(outcome) = dir.as_ref().and_then(|dir| session.refused(&question(scenario), dir)) {
+            if let Some(outcome) = dir.as_ref().and_then(|dir| session.refused(&identity_text(scenario), dir))
+            {
                 return Ok(outcome);
             }
         }
@@ -207,15 +215,11 @@ fn one(
     Ok(results.outcome)
 }
 
-/// Starts a session with the command line of this process as its provenance, and installs the handler of
-/// Ctrl-C.
-///
-/// # Errors
-/// If its threads cannot be started.
-pub fn session(jobs: Option<u16>, frontend: &Terminal) -> Result<Session<'_>, RunnerError> {
-    let session = Session::new(jobs.unwrap_or(0), frontend, provenance::command(), provenance::now())?;
+/// Starts a session that runs `jobs` trials at a time, with the command line of this process as its
+/// provenance, and installs the handler of Ctrl-C.
+pub fn session(jobs: usize, frontend: &Terminal) -> Session<'_> {
     stop::listen();
-    Ok(session)
+    Session::new(jobs, frontend, provenance::command(), provenance::now())
 }
 
 /// Prints remarks on results on the standard error: files and the report, and if `verbose` is true the events

@@ -4,9 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, value_parser};
+use giveway_record::chain;
 use giveway_runner::search::{Found, Question, Search, SearchError};
-use giveway_runner::{Outcome, chain, pool, scenario_name};
+use giveway_runner::{Outcome, scenario_name};
 use giveway_scenario::Scenario;
+use giveway_trials::processors;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -99,11 +101,11 @@ pub fn search(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let name = scenario_name(&args.file);
     let frontend = Terminal { quiet: args.quiet };
     let pair = args.crossover.as_ref().and_then(|pair| <&[String; 2]>::try_from(pair.as_slice()).ok());
+    let jobs = args.jobs.map_or_else(processors, usize::from);
     let question = pair.map_or(Question::Capacity, |pair| Question::Crossover { pair, metric: &args.metric });
-    let search = Search::new(&name, &scenario, question, args.between, args.width, &frontend)?;
-    let pool = pool(args.jobs.unwrap_or(0))?;
+    let search = Search::new(&name, &scenario, question, args.between, args.width, (jobs, &frontend))?;
     stop::listen();
-    let found = pool.install(|| search.find());
+    let found = search.find();
     drop(search);
     match found {
         Ok(Found { table, mut json }) => {

@@ -7,12 +7,14 @@ use std::str::FromStr;
 
 use clap::value_parser;
 use giveway_files::{Dir, Kind};
-use giveway_runner::{Outcome, RunnerError, chain, processors, scenario_name};
+use giveway_record::chain;
+use giveway_runner::{Outcome, RunnerError, scenario_name};
 use giveway_scenario::{Scenario, Sweep};
 use giveway_sweep::{
     Axis, Data, Design, Done, PART, Plan, Precision, Request, Rescued, Shard, SweepError, SweepFolder,
-    answers, merge as merge_shards, page, parts_of, run, usual_metric,
+    answers, merge as merge_shards, page, run, usual_metric,
 };
+use giveway_trials::{Reuse, processors};
 use serde_json::json;
 
 use crate::error::CliError;
@@ -27,7 +29,7 @@ use crate::{provenance, show, stop};
 /// and DuckDB, polars and pandas read `DIR/trials/*.parquet`.
 ///
 /// Each trial is identified by a hash of everything that its result depends on. So a killed sweep resumes, a
-/// sweep with more values or seeds runs only what is new, and --reuse takes trials from other sweeps.
+/// sweep with more values or seeds runs only what is new, and --reuse takes trials from other folders.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -58,7 +60,8 @@ pub struct Args {
     /// Folder of the data set [default: sweeps/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Take trials that the sweep in this folder has; may be repeated
+    /// Take finished trials from this folder of a run, a sweep or a card; may be repeated. A trial is found
+    /// if everything that its result depends on is the same
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
     /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part gets its own
@@ -122,10 +125,7 @@ pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if args.shard.is_some() {
         dir = dir.join(format!("{PART}{}-of-{}", shard.index + 1, shard.of));
     }
-    let mut reuse = Vec::new();
-    for other in &args.reuse {
-        reuse.extend(parts_of(other)?);
-    }
+    let reuse = Reuse::of(&args.reuse, &frontend)?;
     let mut folder = SweepFolder::open(&dir, &plan, shard, &provenance::command(), &frontend)?;
     stop::listen();
     let jobs = args.jobs.map_or_else(processors, usize::from);
@@ -259,7 +259,7 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
         parts.push(format!("{had} were there"));
     }
     if reused > 0 {
-        parts.push(format!("{reused} were taken from earlier ones"));
+        parts.push(format!("{reused} had run before"));
     }
     if failed > 0 {
         parts.push(format!("{failed} failed ({})", dir.join("failed").display()));

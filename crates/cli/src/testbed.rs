@@ -9,10 +9,11 @@ use clap::value_parser;
 use giveway_observe::layout;
 use giveway_program::other;
 use giveway_qdisc::Span;
-use giveway_runner::{Observe, Outcome, Results, RunnerError, Session, question, scenario_name};
+use giveway_runner::{Observe, Outcome, Results, RunnerError, Session, scenario_name};
 use giveway_scenario::{Contender, Diagnostic, Live, Scenario, Severity, Trial};
 use giveway_testbed::timing::{MachineLoad, Timing};
 use giveway_testbed::{Bed, LATE, Ran, against};
+use giveway_trials::identity_text;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
@@ -128,7 +129,7 @@ fn measure_timing(args: &Args, csv: &Path, out: &mut dyn Write) -> Result<Outcom
     }
     let load = if args.busy { MachineLoad::OneBusyCore } else { MachineLoad::Idle };
     if let Err(error) = giveway_record::report::write(csv, &timing.csv(load, &provenance::now())) {
-        show::message(&giveway_runner::chain(&error));
+        show::message(&giveway_record::chain(&error));
         return Ok(Outcome::Failed);
     }
     write!(out, "{}", timing.table())?;
@@ -190,7 +191,7 @@ fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Resul
     let program = other::find(other::NET)?;
     // One run at a time, since simultaneous runs would delay each other.
     let frontend = Terminal { quiet: args.quiet };
-    let real = session(Some(1), &frontend)?.replacing(args.force);
+    let real = session(1, &frontend).replacing(args.force);
     let name = scenario_name(scenario_file);
     let within = |part: &str| match args.against_simulation {
         true => args.out.as_ref().map(|dir| dir.join(part)),
@@ -201,7 +202,9 @@ fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Resul
     }
     // A folder that is refused is reported before the test bed runs.
     let simulation = within("simulation").filter(|_| args.against_simulation).zip(scenario.simulated());
-    if let Some(outcome) = simulation.and_then(|(dir, simulated)| real.refused(&question(&simulated), &dir)) {
+    if let Some(outcome) =
+        simulation.and_then(|(dir, simulated)| real.refused(&identity_text(&simulated), &dir))
+    {
         return Ok(outcome);
     }
     let kept = within("reality").map(|dir| dir.join("router"));
@@ -363,7 +366,7 @@ fn keep(dir: &Path, scenario: &Scenario, name: &str, lines: &[against::Line]) ->
     let texts = [against::markdown(&about, lines), json];
     for ((file, _), text) in AGAINST.iter().zip(texts) {
         if let Err(error) = giveway_record::report::write(&dir.join(file), &text) {
-            show::message(&giveway_runner::chain(&error));
+            show::message(&giveway_record::chain(&error));
             return Outcome::Failed;
         }
     }

@@ -590,3 +590,95 @@ fn a_crafted_folder_leads_nowhere_else() {
     // The sound folder is used again.
     succeeds(path, &run);
 }
+
+/// Runs, sweeps and cards take each other's trials, however their scenario writes a quantity. What was taken
+/// gives the same table.
+#[test]
+fn trials_of_other_folders_are_taken() {
+    let folder = folder();
+    let at = folder.path();
+    let table = |args: &[&str]| {
+        let Output { status, stdout, stderr } = giveway(at, args).output().expect("the program starts");
+        assert!(status.success(), "{args:?}");
+        (stdout, String::from_utf8(stderr).expect("it writes text"))
+    };
+    let (fresh, _) = table(&["run", "home.toml", "--out", "run", "--quiet"]);
+    let (again, said) = table(&["run", "home.toml", "--reuse", "run"]);
+    assert_eq!(again, fresh);
+    assert!(said.contains("6 of 6 trials are taken from --reuse"), "{said}");
+    let sweep =
+        ["sweep", "home.toml", "--over", "link.0.rate=5mbit,10mbit", "--reuse", "run", "--out", "sweep"];
+    let (done, _) = table(&sweep);
+    let done = String::from_utf8(done).expect("it writes text");
+    assert!(done.contains("6 trials ran, 6 had run before"), "{done}");
+    let (swept, said) = table(&["run", "home.toml", "--reuse", "sweep"]);
+    assert_eq!(swept, fresh);
+    assert!(said.contains("6 of 6 trials are taken"), "{said}");
+    // A card runs the scenarios of its cells, and `giveway run` takes its trials.
+    let card =
+        ["--cells", "rrul/tcp-8-down", "--seeds", "2", "--no-timing", "--tune", "0", "--no-sensitivity"];
+    table(&[&["evaluate", "codel", "--against", "fifo", "--quiet", "--out", "card"], &card[..]].concat());
+    let (cell, said) = table(&["run", "card/cells/rrul/tcp-8-down.toml", "--reuse", "card"]);
+    assert!(said.contains("4 of 4 trials are taken"), "{said}");
+    assert_eq!(cell, table(&["run", "card/cells/rrul/tcp-8-down.toml"]).0);
+    // Others have none.
+    let (_, said) = table(&["run", "home.toml", "--set", "duration=300ms", "--reuse", "sweep"]);
+    assert!(said.contains("0 of 6 trials are taken"), "{said}");
+    for args in [&["run", "home.toml"][..], &["evaluate", "fifo"], &["judge", "fifo"], &sweep[..4]] {
+        let (code, said) = ran(at, &[args, &["--reuse", "nothing"]].concat());
+        let named = "--reuse: nothing has no trials: name the folder of a sweep, of a card or of a run";
+        assert!(code == 2 && said.contains(named), "{args:?}: {code} {said}");
+    }
+}
+
+/// A card that was killed resumes with the runs that it had written. A judgement that was interrupted
+/// resumes, too, and leaves none of its runs behind.
+#[test]
+fn a_killed_card_and_an_interrupted_judgement_resume() {
+    let folder = folder();
+    let at = folder.path();
+    let card = |dir: &str, seeds: &str| {
+        let args = ["evaluate", "codel", "--against", "fifo", "--cells", "rrul/tcp-8-down", "--tune", "0"];
+        let rest = ["--no-timing", "--no-sensitivity", "--jobs", "1", "--seeds", seeds, "--out", dir];
+        giveway(at, &[&args[..], &rest].concat())
+    };
+    let ended = |mut command: Command| command.output().expect("the program starts");
+    let mut child = card("killed", "400").stdout(Stdio::null()).spawn().expect("the program starts");
+    let list = at.join("killed/trials.json");
+    // The first parts are written after two seconds.
+    while !fs::read_to_string(&list).unwrap_or_default().contains("parquet") {
+        assert!(
+            child.try_wait().expect("it is a child").is_none(),
+            "800 runs take longer than the first part"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it is a child");
+    let resumed = ended(card("killed", "3"));
+    let said = String::from_utf8(resumed.stderr).expect("it writes text");
+    assert!(resumed.status.success() && said.contains("killed has "), "{said}");
+    assert!(said.contains("runs, which are not repeated"), "{said}");
+    assert!(ended(card("whole", "3")).status.success());
+    let read = |dir: &str| fs::read(at.join(dir).join("card.json")).expect("the card is written");
+    assert_eq!(read("killed"), read("whole"));
+
+    fs::write(at.join("secret"), "only the judge knows").expect("there is room");
+    let judge = ["judge", "codel", "--against", "fifo", "--seeds", "1", "--secret", "secret"];
+    let mut child = giveway(at, &judge).stderr(Stdio::null()).spawn().expect("the program starts");
+    let runs = at.join("judged/codel/candidate.jsonl");
+    while fs::read_to_string(&runs).unwrap_or_default().lines().count() < 3 {
+        assert!(child.try_wait().expect("it is a child").is_none(), "it has a hundred runs");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT)
+        .expect("it runs");
+    assert_eq!(child.wait().expect("it is a child").code(), Some(130));
+    let said = succeeds(at, &judge);
+    assert!(said.contains("judged/codel has ") && said.contains("which are not repeated"), "{said}");
+    let left: Vec<String> = fs::read_dir(at.join("judged/codel"))
+        .expect("the folder exists")
+        .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(left.contains(&"judgement.json".to_owned()) && !left.iter().any(|name| name.contains("jsonl")));
+}

@@ -9,7 +9,7 @@ use giveway_capture::Reader;
 use giveway_qdisc::{FlowKind, FlowReport, Meta, PortId, Probe, Time};
 use giveway_scenario::Scenario;
 use giveway_sim::Segment;
-use giveway_workload::{Connection, Direction, Extraction, Local, Seen, Side, Workload};
+use giveway_workload::{CaptureStatistics, Connection, Direction, Extraction, Local, Side, Workload};
 
 /// A home with web users, whose connections carry many objects or one object each, file transfers, and a
 /// call. All traffic ends 5 s before the run.
@@ -85,7 +85,7 @@ struct Talk {
 }
 
 impl Probe<Segment> for Truth {
-    fn sent(&mut self, _: PortId, _: &Meta, segment: &Segment, now: Time) {
+    fn on_transmission(&mut self, _: PortId, _: &Meta, segment: &Segment, now: Time) {
         let first = *self.first.get_or_insert(now);
         if segment.has(Segment::DATAGRAM) {
             self.datagrams += 1;
@@ -101,7 +101,7 @@ impl Probe<Segment> for Truth {
         let end = (segment.seq + u64::from(segment.len)).saturating_sub(1);
         *bytes = (*bytes).max(if segment.len > 0 { end } else { 0 });
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         if report.kind == FlowKind::Transfer {
             match report.delivered == report.bytes {
                 true => self.transfers.push(report.bytes),
@@ -121,7 +121,7 @@ fn observed(text: &str, folder: &Path) -> Truth {
 }
 
 /// Runs the scenario with the program, and extracts the workload from its export.
-fn extracted(text: &str, folder: &Path) -> (Workload, Seen, Local) {
+fn extracted(text: &str, folder: &Path) -> (Workload, CaptureStatistics, Local) {
     std::fs::write(folder.join("run.toml"), text).unwrap();
     let mut giveway = Command::new(assert_cmd::cargo::cargo_bin!("giveway"));
     let run = giveway.args(["run", "run.toml", "--quiet", "--export", "run.pcapng"]).current_dir(folder);
@@ -393,7 +393,7 @@ struct Observed {
 }
 
 impl Probe<Segment> for Observed {
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         // Node 0 is the home.
         let took = report.end.since(report.start).as_s();
         match (report.kind, report.to) {

@@ -64,7 +64,7 @@ impl Tree {
     fn class(&self, path: &str) -> Option<ClassState> {
         struct Find<'a>(&'a str, Option<ClassState>);
         impl Probe<u64> for Find<'_> {
-            fn class(&mut self, _: PortId, state: &ClassState, _: Time) {
+            fn on_class(&mut self, _: PortId, state: &ClassState, _: Time) {
                 if state.path == self.0 {
                     self.1 = Some(state.clone());
                 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
-use crate::field::{Entrants, Field, Runs};
+use crate::field::{Bench, Entrants, Field};
 use crate::parameters::{Variable, accepted};
 use crate::race::{Finish, Racer, Rules, race, score};
 use crate::search::{Search, factors};
@@ -88,10 +88,10 @@ pub(crate) fn best(
     budget: u32,
     seeds: u32,
     field: &mut Field,
-    runs: &mut Runs<'_, '_>,
+    bench: &mut Bench<'_, '_>,
 ) -> Result<Best, EvaluateError> {
-    let cells = runs.cells;
-    let mut settings = tuned(entrants, budget, runs)?;
+    let cells = bench.cells;
+    let mut settings = tuned(entrants, budget, bench)?;
     let better: Vec<usize> = (0..settings.len()).filter(|place| settings[*place].kept.is_none()).collect();
     let mut places: Vec<usize> = (0..settings.len()).collect();
     if !better.is_empty() {
@@ -99,7 +99,7 @@ pub(crate) fn best(
         let mut specs: Vec<String> = better.iter().map(|place| settings[*place].spec.clone()).collect();
         specs.sort();
         specs.dedup();
-        let first = field.extend(runs.field(Entrants::of(&specs), seeds, true, "best settings")?);
+        let first = field.extend(bench.field(Entrants::of(&specs), seeds, true, "best settings")?);
         let of = |discipline: usize| field.outcomes.iter().map(move |cell| &cell[discipline][..]);
         for place in better {
             let number = specs.binary_search(&settings[place].spec).expect("all specs are in the list");
@@ -128,7 +128,7 @@ struct Tuned {
 fn tuned(
     entrants: Entrants<'_>,
     budget: u32,
-    runs: &mut Runs<'_, '_>,
+    bench: &mut Bench<'_, '_>,
 ) -> Result<Vec<Setting>, EvaluateError> {
     let mut disciplines: Vec<Option<Tuned>> = Vec::new();
     for (place, text) in entrants.specs.iter().enumerate() {
@@ -146,7 +146,7 @@ fn tuned(
             points.extend(found.into_iter().map(|point| (place, point)));
         }
         let variable = |place: usize| &disciplines[place].as_ref().expect("it has points").variable;
-        let settings = possible(points, &variable, runs.cells);
+        let settings = possible(points, &variable, bench.cells);
         let racer = |(place, _, text): &(usize, Vec<f64>, String)| Racer {
             discipline: *place,
             default: variable(*place).spec.to_string(),
@@ -155,7 +155,7 @@ fn tuned(
         let racers: Vec<Racer> = settings.iter().map(racer).collect();
         let title = format!("tuning, round {round} of {}", Search::ROUNDS);
         let rules = Rules { seeds: &SEEDS, behind: MARGIN, title: &title };
-        let finishes = race(&racers, &rules, &mut leaders, runs)?;
+        let finishes = race(&racers, &rules, &mut leaders, bench)?;
         for ((place, point, text), Finish { score, all }) in settings.into_iter().zip(finishes) {
             let Some(tuned) = &mut disciplines[place] else { continue };
             if all {

@@ -1,14 +1,15 @@
 //! The card of a discipline: verdicts against each baseline, cell by cell and question by question.
 
 use giveway_measure::short_names;
-use giveway_runner::Frontend;
+use giveway_record::dataset::Measured;
+use giveway_trials::{Frontend, Memory, Store};
 use serde::Serialize;
 
 use crate::best::{Best, best};
 use crate::cells::Cell;
 use crate::cost::cost;
 use crate::error::EvaluateError;
-use crate::field::{Entrants, Field, Known, Means, Runs, Unstable};
+use crate::field::{Backend, Bench, Entrants, Field, Unstable};
 use crate::parameters::Variable;
 use crate::question::Question;
 use crate::run::{Outcomes, Timing};
@@ -128,7 +129,7 @@ impl Counts {
     }
 
     /// The verdict in a word or two.
-    pub fn words(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match (self.better, self.worse) {
             (0, 0) if self.same > 0 && self.same >= self.unknown => "no difference",
             (0, 0) => "undecided",
@@ -141,12 +142,12 @@ impl Counts {
     /// The verdict and the numbers in one line. An exclamation mark says that a verdict is the opposite with
     /// the timing of real machines.
     pub(crate) fn in_one_line(&self) -> String {
-        format!("{} ({}){}", self.words(), self.signs(), self.mark())
+        format!("{} ({}){}", self.label(), self.signs(), self.mark())
     }
 
     /// The verdict and the numbers in two lines, for a cell of a figure.
     pub(crate) fn in_two_lines(&self) -> String {
-        format!("{}{}\n{}", self.words(), self.mark(), self.signs())
+        format!("{}{}\n{}", self.label(), self.mark(), self.signs())
     }
 
     fn mark(&self) -> &'static str {
@@ -154,28 +155,28 @@ impl Counts {
     }
 }
 
-/// Runs the card. `means` runs a discipline of the caller if the request has the source of one, and it is a
+/// Runs the card. `backend` runs a discipline of the caller if the request has the source of one, and it is a
 /// test bed if the request asks for it.
 ///
 /// # Errors
 /// If a discipline is wrong, a run failed, or the front end stopped it.
 pub fn evaluate(
     request: Request,
-    means: Means<'_, '_>,
+    backend: Backend<'_, '_>,
     frontend: &dyn Frontend,
 ) -> Result<Card, EvaluateError> {
-    evaluate_with(request, means, &mut Known::default(), frontend)
+    evaluate_with(request, backend, &Memory::default(), frontend)
 }
 
-/// Like [`evaluate`], for several cards with the same cells: `known` keeps the outcomes of disciplines that
-/// have run, so that they run once.
+/// Like [`evaluate`]. Runs that the store has are taken from it, and it keeps the others: a card that was
+/// stopped resumes, and the baselines of several cards run once.
 ///
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_with(
     request: Request,
-    means: Means<'_, '_>,
-    known: &mut Known,
+    backend: Backend<'_, '_>,
+    store: &dyn Store<Measured>,
     frontend: &dyn Frontend,
 ) -> Result<Card, EvaluateError> {
     let Request { candidate, against, seeds, cells, timing, source, .. } = &request;
@@ -196,20 +197,20 @@ pub fn evaluate_with(
         }
         disciplines.push(baseline.clone());
     }
-    let mut runs = Runs { cells, jobs: request.jobs, means, known, frontend };
+    let mut bench = Bench { cells, jobs: request.jobs, backend, store, frontend };
     let entrants = Entrants { specs: &disciplines, own: source.is_some() };
-    let field = runs.field(entrants, *seeds, request.short, "card")?;
+    let field = bench.field(entrants, *seeds, request.short, "card")?;
     let baselines: Vec<usize> = (1..disciplines.len()).collect();
     let compared = field.compared(cells, 0, &baselines);
     let measured = if *timing {
         let numbers: Vec<u64> = (1..=u64::from(*seeds)).collect();
         let title = "timing of real machines";
-        let outcomes = runs.outcomes(entrants, &numbers, Timing::Measured, request.short, title)?;
+        let outcomes = bench.outcomes(entrants, &numbers, Timing::Measured, request.short, title)?;
         Some(Field { outcomes, unstable: field.unstable.clone() }.compared(cells, 0, &baselines))
     } else {
         None
     };
-    let (best, sensitivity) = varied(&request, entrants, &field, &mut runs)?;
+    let (best, sensitivity) = varied(&request, entrants, &field, &mut bench)?;
     // Nobody has counted the instructions of a discipline of the caller.
     let counted = if source.is_some() { "" } else { candidate };
     let mut lines = Vec::new();
@@ -254,7 +255,7 @@ fn varied(
     request: &Request,
     entrants: Entrants<'_>,
     field: &Field,
-    runs: &mut Runs<'_, '_>,
+    bench: &mut Bench<'_, '_>,
 ) -> Result<(Option<Best>, Option<Sensitivity>), EvaluateError> {
     let candidate = if entrants.own { None } else { Variable::of(&request.candidate) };
     let shifts = candidate.filter(|_| request.sensitivity);
@@ -263,15 +264,15 @@ fn varied(
     }
     let mut short = match request.short {
         true => field.clone(),
-        false => runs.field(entrants, request.seeds, true, "short form")?,
+        false => bench.field(entrants, request.seeds, true, "short form")?,
     };
     let best = match request.tune {
         0 => None,
-        budget => Some(best(entrants, budget, request.seeds, &mut short, runs)?),
+        budget => Some(best(entrants, budget, request.seeds, &mut short, bench)?),
     };
     let sensitivity = match shifts {
         Some(candidate) => {
-            Some(sensitivity(&candidate, request.against.len(), request.seeds, &mut short, runs)?)
+            Some(sensitivity(&candidate, request.against.len(), request.seeds, &mut short, bench)?)
         }
         None => request.sensitivity.then(Sensitivity::default),
     };

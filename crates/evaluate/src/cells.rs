@@ -28,12 +28,12 @@ pub struct Cell {
     /// Rate, round-trip times and traffic.
     pub shape: String,
     /// The metrics that judge a discipline.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<JudgedMetric>,
 }
 
 /// A metric that judges a discipline.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measure {
+pub struct JudgedMetric {
     /// The question that it answers.
     pub question: Question,
     /// The name of the metric.
@@ -44,7 +44,7 @@ pub struct Measure {
     pub matters: Matters,
 }
 
-impl Measure {
+impl JudgedMetric {
     /// The difference between two values in units of what matters; positive if the second one is better.
     pub fn gain(&self, from: f64, to: f64) -> f64 {
         let change = if self.high { to - from } else { from - to };
@@ -180,7 +180,7 @@ pub fn cells() -> Vec<Cell> {
     let cell = |(name, scenario): &(&str, &str)| {
         let rows = rows.remove(*name).unwrap_or_default();
         let text = |of: fn(&Row) -> &String| rows.first().map(of).cloned().unwrap_or_default();
-        let measure = |row: &Row| Measure {
+        let measure = |row: &Row| JudgedMetric {
             question: row.question,
             metric: row.metric.clone(),
             high: better(&row.metric) == Better::High,

@@ -1,6 +1,7 @@
 //! The errors of an evaluation.
 
 use giveway_qdisc::units::nearest;
+use giveway_record::FolderError;
 use giveway_scenario::ScenarioError;
 
 /// An error of an evaluation.
@@ -24,6 +25,9 @@ pub enum EvaluateError {
         /// The reason.
         why: String,
     },
+    /// The store of the runs cannot be written.
+    #[error(transparent)]
+    Store(#[from] FolderError),
     /// The front end stopped it.
     #[error("stopped")]
     Stopped,

@@ -1,23 +1,22 @@
 //! A field: disciplines that have run in all cells with the same arrivals, and their states.
 
-use std::collections::BTreeMap;
-
 use giveway_measure::Record;
-use giveway_runner::Frontend;
+use giveway_record::dataset::Measured;
 use giveway_scenario::Scenario;
+use giveway_trials::{Frontend, Store};
 
-use crate::cells::{Cell, Measure};
+use crate::cells::{Cell, JudgedMetric};
 use crate::error::EvaluateError;
 use crate::question::Question;
-use crate::run::{BedRuns, Outcome, Outcomes, Prepared, Timing, mean, outcome, prepare, run, run_on_bed};
+use crate::run::{BedRuns, Outcome, Outcomes, Timing, mean, prepare, run, run_on_bed};
 use crate::states::{GAP, SUSPICION, States, clusters, winners};
 use crate::verdict::{Compared, Pair, compare};
 
 /// Runs a scenario with a seed and with a discipline of the caller, which has no specification.
 pub type OwnRuns<'a> = dyn FnMut(&Scenario, u64) -> Result<Record, EvaluateError> + 'a;
 
-/// The way in which disciplines run.
-pub enum Means<'a, 'b> {
+/// The backend that runs the disciplines.
+pub enum Backend<'a, 'b> {
     /// In the simulator.
     Simulator,
     /// In the simulator; the first one is the caller's.
@@ -26,12 +25,12 @@ pub enum Means<'a, 'b> {
     Bed(&'a mut BedRuns<'b>),
 }
 
-impl Means<'_, '_> {
+impl Backend<'_, '_> {
     /// The timing of hosts without another request.
     fn timing(&self) -> Timing {
         match self {
-            Means::Simulator | Means::Own(_) => Timing::Ideal,
-            Means::Bed(_) => Timing::Real,
+            Backend::Simulator | Backend::Own(_) => Timing::Ideal,
+            Backend::Bed(_) => Timing::Real,
         }
     }
 }
@@ -52,7 +51,7 @@ pub struct Unstable {
 impl Unstable {
     /// True if the states make the mean of a metric meaningless. Opposite winners concern shares, and not
     /// delays or the use of the link.
-    fn concerns(&self, measure: &Measure) -> bool {
+    fn concerns(&self, measure: &JudgedMetric) -> bool {
         match &self.metric {
             Some(metric) => *metric == measure.metric,
             None => measure.question == Question::Fair,
@@ -76,13 +75,14 @@ impl<'a> Entrants<'a> {
     }
 }
 
-/// Outcomes that have been computed: a run is a pure function of the cell, the discipline and the seed, so
-/// nothing runs twice on a card, and several cards run a baseline once.
-#[derive(Debug, Default)]
-pub struct Known(BTreeMap<Asked, BTreeMap<(String, String), Vec<Outcome>>>);
-
-/// The way in which cells run: their seeds, the timing, and true for the short form.
-type Asked = (Vec<u64>, Timing, bool);
+/// The form in which cells run.
+#[derive(Clone, Copy, Debug)]
+struct Form<'a> {
+    seeds: &'a [u64],
+    timing: Timing,
+    /// True for the short form.
+    short: bool,
+}
 
 /// Disciplines that have run in all cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +111,7 @@ impl Field {
     }
 
     /// True if the mean of a metric in a cell says nothing about a discipline.
-    pub fn is_unstable(&self, discipline: usize, cell: usize, measure: &Measure) -> bool {
+    pub fn is_unstable(&self, discipline: usize, cell: usize, measure: &JudgedMetric) -> bool {
         let here = |found: &&Unstable| (found.discipline, found.cell) == (discipline, cell);
         self.unstable.iter().filter(here).any(|found| found.concerns(measure))
     }
@@ -156,20 +156,20 @@ impl Field {
 }
 
 /// Runs disciplines in cells.
-pub(crate) struct Runs<'a, 'b> {
+pub(crate) struct Bench<'a, 'b> {
     /// The cells.
     pub cells: &'a [Cell],
     /// The number of threads.
     pub jobs: usize,
-    /// The way in which disciplines run.
-    pub means: Means<'a, 'b>,
-    /// The outcomes of other cards with the same cells.
-    pub known: &'a mut Known,
+    /// The backend that runs them.
+    pub backend: Backend<'a, 'b>,
+    /// The runs that have finished, of this card and of others: nothing runs twice.
+    pub store: &'a dyn Store<Measured>,
     /// Shows the progress, and may stop.
     pub frontend: &'a dyn Frontend,
 }
 
-impl Runs<'_, '_> {
+impl Bench<'_, '_> {
     /// The outcomes of disciplines in all cells with these seeds.
     pub fn outcomes(
         &mut self,
@@ -179,59 +179,38 @@ impl Runs<'_, '_> {
         short: bool,
         title: &str,
     ) -> Result<Outcomes, EvaluateError> {
-        let asked = (seeds.to_vec(), timing, short);
+        let form = Form { seeds, timing, short };
         // A discipline of the caller has no place in a scenario.
         let specs = &entrants.specs[usize::from(entrants.own)..];
-        let all = (0..self.cells.len()).flat_map(|cell| specs.iter().map(move |spec| (cell, &**spec)));
-        self.run(&asked, all, title)?;
-        let mut outcomes: Outcomes = (0..self.cells.len())
-            .map(|cell| specs.iter().map(|spec| self.known(&asked, cell, spec).to_vec()).collect())
-            .collect();
+        if specs.is_empty() {
+            return Ok(vec![Vec::new(); self.cells.len()]);
+        }
+        let wanted: Vec<(usize, &[String])> = (0..self.cells.len()).map(|cell| (cell, specs)).collect();
+        let mut outcomes = self.run(&wanted, form, title)?;
         if entrants.own {
             for (cell, outcomes) in outcomes.iter_mut().enumerate() {
-                outcomes.insert(0, self.of_own(&asked, cell, &specs[0])?);
+                outcomes.insert(0, self.of_own(form, cell, &specs[0])?);
             }
         }
         Ok(outcomes)
     }
 
-    /// Runs those disciplines in cells that have not run yet. A discipline comes with the place of its cell.
-    fn run<'c>(
+    /// The outcomes of disciplines in cells, each with the place of the cell.
+    fn run(
         &mut self,
-        asked: &Asked,
-        wanted: impl Iterator<Item = (usize, &'c str)>,
+        wanted: &[(usize, &[String])],
+        Form { seeds, timing, short }: Form<'_>,
         title: &str,
-    ) -> Result<(), EvaluateError> {
-        let known = self.known.0.entry(asked.clone()).or_default();
-        let key = |cell: usize, spec: &str| (self.cells[cell].name.clone(), spec.to_owned());
-        let mut new: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for (cell, spec) in wanted.filter(|(cell, spec)| !known.contains_key(&key(*cell, spec))) {
-            new.entry(cell).or_default().push(spec.to_owned());
-        }
-        if new.is_empty() {
-            return Ok(());
-        }
-        let (seeds, timing, short) = asked;
-        let prepared: Vec<Prepared<'_>> = new
-            .iter()
-            .map(|(cell, specs)| prepare(&self.cells[*cell], specs, seeds, *timing, *short))
-            .collect::<Result<_, _>>()?;
-        let found = match &mut self.means {
-            Means::Bed(bed) => run_on_bed(&prepared, *bed, title, self.frontend)?,
-            Means::Simulator | Means::Own(_) => run(&prepared, self.jobs, title, self.frontend)?,
-        };
-        for ((cell, specs), found) in new.iter().zip(found) {
-            for (spec, outcomes) in specs.iter().zip(found) {
-                known.insert(key(*cell, spec), outcomes);
+    ) -> Result<Outcomes, EvaluateError> {
+        let prepare =
+            |(cell, specs): &(usize, &[String])| prepare(&self.cells[*cell], specs, seeds, timing, short);
+        let prepared = wanted.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
+        match &mut self.backend {
+            Backend::Bed(bed) => run_on_bed(&prepared, self.store, *bed, title, self.frontend),
+            Backend::Simulator | Backend::Own(_) => {
+                run(&prepared, self.store, self.jobs, title, self.frontend)
             }
         }
-        Ok(())
-    }
-
-    /// The outcomes of a discipline that has run in a cell, by seed.
-    fn known(&self, asked: &Asked, cell: usize, spec: &str) -> &[Outcome] {
-        let key = (self.cells[cell].name.clone(), spec.to_owned());
-        &self.known.0[asked][&key]
     }
 
     /// A field with the seeds 1 to `seeds`.
@@ -243,7 +222,7 @@ impl Runs<'_, '_> {
         title: &str,
     ) -> Result<Field, EvaluateError> {
         let numbers: Vec<u64> = (1..=u64::from(seeds)).collect();
-        let outcomes = self.outcomes(entrants, &numbers, self.means.timing(), short, title)?;
+        let outcomes = self.outcomes(entrants, &numbers, self.backend.timing(), short, title)?;
         let unstable = self.unstable(entrants, &outcomes, seeds, short)?;
         Ok(Field { outcomes, unstable })
     }
@@ -268,19 +247,19 @@ impl Runs<'_, '_> {
         if suspects.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = (fresh, self.means.timing(), short);
+        let form = Form { seeds: &fresh, timing: self.backend.timing(), short };
         let is_own = |discipline: usize| discipline == 0 && entrants.own;
         let built_in = suspects.iter().filter(|(_, discipline)| !is_own(*discipline));
-        let wanted = built_in.map(|(cell, discipline)| (*cell, &*entrants.specs[*discipline]));
-        self.run(&asked, wanted, "runs that disagree")?;
+        let spec = |discipline: usize| std::slice::from_ref(&entrants.specs[discipline]);
+        let wanted: Vec<_> = built_in.map(|(cell, discipline)| (*cell, spec(*discipline))).collect();
+        let mut found = self.run(&wanted, form, "runs that disagree")?.into_iter().flatten();
         let mut confirmed = Vec::new();
         for (cell, discipline) in suspects {
             let mut all = outcomes[cell][discipline].clone();
-            if is_own(discipline) {
-                all.extend(self.of_own(&asked, cell, &entrants.specs[1])?);
-            } else {
-                all.extend_from_slice(self.known(&asked, cell, &entrants.specs[discipline]));
-            }
+            all.extend(match is_own(discipline) {
+                true => self.of_own(form, cell, &entrants.specs[1])?,
+                false => found.next().expect("each suspect has run"),
+            });
             for (metric, states) in found_in(&self.cells[cell], &all, GAP) {
                 confirmed.push(Unstable { discipline, cell, metric, states });
             }
@@ -290,10 +269,15 @@ impl Runs<'_, '_> {
 
     /// The outcomes of the discipline of the caller in a cell, by seed. It runs in place of `other`, since a
     /// scenario has at least one discipline with a specification.
-    fn of_own(&mut self, asked: &Asked, cell: usize, other: &str) -> Result<Vec<Outcome>, EvaluateError> {
-        let (seeds, timing, short) = asked;
-        let prepared = prepare(&self.cells[cell], &[other.to_owned()], seeds, *timing, *short)?;
-        let Means::Own(own) = &mut self.means else {
+    fn of_own(
+        &mut self,
+        Form { seeds, timing, short }: Form<'_>,
+        cell: usize,
+        other: &str,
+    ) -> Result<Vec<Outcome>, EvaluateError> {
+        let cell = &self.cells[cell];
+        let prepared = prepare(cell, &[other.to_owned()], seeds, timing, short)?;
+        let Backend::Own(own) = &mut self.backend else {
             unreachable!("a field with a discipline of the caller runs it")
         };
         let mut outcomes = Vec::new();
@@ -301,7 +285,8 @@ impl Runs<'_, '_> {
             if self.frontend.stopped() {
                 return Err(EvaluateError::Stopped);
             }
-            outcomes.push(outcome(&prepared, &own(&prepared.scenario, *seed)?));
+            let record = own(&prepared.scenario, *seed)?;
+            outcomes.push(Outcome::of(cell, &Measured::of(&record.summary)));
         }
         Ok(outcomes)
     }

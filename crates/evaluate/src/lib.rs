@@ -56,14 +56,14 @@ mod verdict;
 
 pub use best::{Best, Kept, MARGIN, Setting};
 pub use card::{Card, Counts, Line, Request, evaluate, evaluate_with};
-pub use cells::{Cell, MAX_GAIN, Measure, cells, chosen};
+pub use cells::{Cell, JudgedMetric, MAX_GAIN, cells, chosen};
 pub use error::EvaluateError;
-pub use field::{Known, Means, OwnRuns, Unstable};
+pub use field::{Backend, OwnRuns, Unstable};
 pub use matters::{Matters, MattersError};
 pub use overview::{overview, overview_json, overview_page};
 pub use page::page;
 pub use question::Question;
-pub use run::{BedRuns, Outcome, Outcomes, Prepared, Timing, emulated, outcome, prepare, run, tasks};
+pub use run::{BedRuns, Outcome, Outcomes, Prepared, Timing, axes, emulated, prepare, run};
 pub use sensitivity::{LeftOut, Moved, Sensitivity, Shift};
 pub use show::{json, scenario_of, text};
 pub use states::{GAP, LEAD, RUNS, SUSPICION, States, clusters, winners};

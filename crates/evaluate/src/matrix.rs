@@ -30,7 +30,7 @@ impl Matrix {
                 cells.push(HeatCell { x, y, text: counts.in_two_lines(), about, shade });
             }
         }
-        let words = |question: &Question| question.words().to_owned();
+        let words = |question: &Question| question.label().to_owned();
         HeatMap {
             id: self.id,
             title: self.title,

@@ -42,7 +42,7 @@ pub fn overview(cards: &[Card]) -> String {
     for baseline in baselines(cards) {
         let _ = writeln!(text, "Against {baseline}");
         let head = std::iter::once(String::new())
-            .chain(questions.iter().map(|question| question.words().to_owned()))
+            .chain(questions.iter().map(|question| question.label().to_owned()))
             .collect();
         let mut rows: Vec<Vec<String>> = vec![head];
         for card in cards {
@@ -69,7 +69,7 @@ pub fn overview_json(cards: &[Card]) -> Value {
                     "discipline": card.request.candidate,
                     "baseline": baseline,
                     "question": question,
-                    "verdict": counts.words(),
+                    "verdict": counts.label(),
                     "counts": counts,
                     "ratio": card.ratio(*question, place),
                 }));
@@ -98,7 +98,7 @@ pub fn overview_page(cards: &[Card]) -> Document {
         };
         parts.push(Part::Heat(matrix.with(|row, question| {
             let (card, place) = shown[row];
-            let about = format!("{} against {baseline}: {}", card.request.candidate, question.words());
+            let about = format!("{} against {baseline}: {}", card.request.candidate, question.label());
             (card.counts(question, place), about)
         })));
     }

@@ -129,7 +129,7 @@ fn by_cell(card: &Card, baseline: usize) -> HeatMap {
         title: format!("{} against {}, cell by cell", card.names[0], card.names[baseline + 1]),
         caption: "A sign for each metric of the cell.".to_owned(),
         panels: vec![HeatPanel {
-            x: Axis::of(questions.iter().map(|question| question.words().to_owned()).collect()),
+            x: Axis::of(questions.iter().map(|question| question.label().to_owned()).collect()),
             y: Axis::of(names),
             cells,
             ..HeatPanel::default()
@@ -156,7 +156,7 @@ fn table(card: &Card, baseline: usize) -> Sheet {
             Verdict::Unknown => Tone::Faint,
         };
         let late = match line.measured {
-            Some(verdict) if verdict != compared.verdict => verdict.words().to_owned(),
+            Some(verdict) if verdict != compared.verdict => verdict.label().to_owned(),
             Some(_) => "the same".to_owned(),
             None => "-".to_owned(),
         };
@@ -171,7 +171,7 @@ fn table(card: &Card, baseline: usize) -> Sheet {
                 None => "-".to_owned(),
             }),
             Field::plain(compared.effect.map_or_else(|| "-".to_owned(), |effect| amount(effect, "1"))),
-            Field { text: compared.verdict.words().to_owned(), tone },
+            Field { text: compared.verdict.label().to_owned(), tone },
             Field::plain(late),
         ]
     };

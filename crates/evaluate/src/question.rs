@@ -26,7 +26,7 @@ impl Question {
         [Question::Delay, Question::Fct, Question::Use, Question::Fair, Question::Safe, Question::Cost];
 
     /// The question in words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Question::Delay => "keeps delays low",
             Question::Fct => "completes transfers soon",

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
-use crate::field::{Entrants, Runs};
+use crate::field::{Bench, Entrants};
 use crate::run::{Outcome, Timing, mean};
 
 /// A setting of a discipline.
@@ -50,7 +50,7 @@ pub(crate) fn race(
     racers: &[Racer],
     rules: &Rules<'_>,
     best: &mut BTreeMap<(usize, usize), f64>,
-    runs: &mut Runs<'_, '_>,
+    bench: &mut Bench<'_, '_>,
 ) -> Result<Vec<Finish>, EvaluateError> {
     let mut outcomes: BTreeMap<String, Vec<Vec<Outcome>>> = BTreeMap::new();
     let mut finishes = vec![Finish { score: 0.0, all: true }; racers.len()];
@@ -58,11 +58,11 @@ pub(crate) fn race(
         let still: Vec<usize> = (0..racers.len()).filter(|place| finishes[*place].all).collect();
         let title = format!("{}, seed {} of {}", rules.title, number + 1, rules.seeds.len());
         let texts = still.iter().flat_map(|place| [&racers[*place].default, &racers[*place].setting]);
-        add(&mut outcomes, texts, *seed, &title, runs)?;
+        add(&mut outcomes, texts, *seed, &title, bench)?;
         for place in &still {
             let racer = &racers[*place];
             let of = |text: &String| outcomes[text].iter().map(Vec::as_slice);
-            let score = score(runs.cells, of(&racer.default), of(&racer.setting));
+            let score = score(bench.cells, of(&racer.default), of(&racer.setting));
             finishes[*place].score = score;
             let leader = best.entry((number, racer.discipline)).or_default();
             *leader = leader.max(score);
@@ -83,15 +83,15 @@ fn add<'t>(
     texts: impl Iterator<Item = &'t String>,
     seed: u64,
     title: &str,
-    runs: &mut Runs<'_, '_>,
+    bench: &mut Bench<'_, '_>,
 ) -> Result<(), EvaluateError> {
     let mut wanted: Vec<String> = texts.cloned().collect();
     wanted.sort();
     wanted.dedup();
-    let found = runs.outcomes(Entrants::of(&wanted), &[seed], Timing::Ideal, true, title)?;
+    let found = bench.outcomes(Entrants::of(&wanted), &[seed], Timing::Ideal, true, title)?;
     for (cell, of_cell) in found.into_iter().enumerate() {
         for (text, more) in wanted.iter().zip(of_cell) {
-            let cells = outcomes.entry(text.clone()).or_insert_with(|| vec![Vec::new(); runs.cells.len()]);
+            let cells = outcomes.entry(text.clone()).or_insert_with(|| vec![Vec::new(); bench.cells.len()]);
             cells[cell].extend(more);
         }
     }
@@ -120,13 +120,13 @@ pub(crate) fn score<'a>(
 mod tests {
     use super::*;
     use crate::cells::chosen;
-    use crate::field::{Known, Means};
-    use giveway_runner::Silent;
+    use crate::field::Backend;
+    use giveway_trials::{Memory, Silent};
 
     #[test]
     fn no_metric_dominates_a_score() {
         let mut cells = chosen(&["rrul/rrul".to_owned()]).unwrap();
-        let measure = crate::cells::Measure {
+        let measure = crate::cells::JudgedMetric {
             matters: "1".parse().unwrap(),
             high: true,
             ..cells[0].measures[0].clone()
@@ -155,10 +155,10 @@ mod tests {
             setting: format!("fifo limit {limit}p"),
         });
         let run = |racers: &[Racer], behind: f64| {
-            let (means, known) = (Means::Simulator, &mut Known::default());
-            let mut runs = Runs { cells: &cells, jobs: 1, means, known, frontend: &Silent };
+            let (backend, store) = (Backend::Simulator, &Memory::default());
+            let mut bench = Bench { cells: &cells, jobs: 1, backend, store, frontend: &Silent };
             let rules = Rules { seeds: &[7, 8], behind, title: "a race" };
-            race(racers, &rules, &mut BTreeMap::new(), &mut runs).unwrap()
+            race(racers, &rules, &mut BTreeMap::new(), &mut bench).unwrap()
         };
         let [short, long] = run(&racers, 0.05)[..] else { panic!("two settings have two results") };
         assert!(short.all && !long.all && short.score > long.score + 0.05, "{short:?} {long:?}");

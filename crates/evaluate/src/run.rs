@@ -1,17 +1,14 @@
 //! The runs of a card: every cell with every discipline and seed.
-//!
-//! A run is a pure function of the scenario, the discipline and the seed, so a card has the same bits with
-//! any number of threads. Threads take tasks of one cell with one seed, in which all disciplines have the
-//! same arrivals.
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use giveway_measure::Record;
-use giveway_observe::{layout, observe};
-use giveway_runner::{Frontend, Progress, Unit, in_order, panic_message};
+use giveway_observe::observe;
+use giveway_qdisc::Quantity;
+use giveway_record::dataset::{Axis, Measured, Row};
 use giveway_scenario::{Draft, Scenario, Trial};
+use giveway_trials::{Digests, Ended, Frontend, Identity, Runs, Store, Unit};
+use serde::{Deserialize, Serialize};
 
-use crate::cells::Cell;
+use crate::cells::{Cell, cells};
 use crate::error::EvaluateError;
 
 /// The timing of the hosts in a run.
@@ -25,8 +22,19 @@ pub enum Timing {
     Real,
 }
 
-/// The part of a record that a card keeps.
-#[derive(Clone, Debug, Default, PartialEq)]
+impl Timing {
+    /// The name in data sets.
+    fn name(self) -> &'static str {
+        match self {
+            Timing::Ideal => "ideal",
+            Timing::Measured => "measured",
+            Timing::Real => "real",
+        }
+    }
+}
+
+/// The part of the results of a run that a card uses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The metrics of the cell, in its order; `None` if one was not measured.
     pub values: Vec<Option<f64>>,
@@ -35,8 +43,20 @@ pub struct Outcome {
     pub lead: Option<f64>,
     /// The fingerprint of all events.
     pub fingerprint: String,
-    /// The packets that the judged link has sent.
+    /// The packets that the judged links sent in the measurement interval.
     pub packets: u64,
+}
+
+impl Outcome {
+    /// The outcome of a run in a cell.
+    pub fn of(cell: &Cell, run: &Measured) -> Outcome {
+        Outcome {
+            values: cell.measures.iter().map(|measure| run.value(&measure.metric)).collect(),
+            lead: run.value(PAIR),
+            fingerprint: run.fingerprint.clone(),
+            packets: run.value("sojourn_packets").unwrap_or_default() as u64,
+        }
+    }
 }
 
 /// The mean of a metric, by its place, over the runs that measured it; `None` if none did.
@@ -57,10 +77,45 @@ pub struct Prepared<'a> {
     pub cell: &'a Cell,
     /// The scenario.
     pub scenario: Scenario,
+    timing: Timing,
+    short: bool,
 }
 
-/// The name of long transfers. If a cell has exactly two, they are equal in everything but the seed.
-const PAIR: &str = "bulk";
+/// The lead of one of two long transfers. If a cell has exactly two of this name, they are equal in
+/// everything but the seed.
+const PAIR: &str = "src.bulk.lead";
+
+/// The columns of a data set of cards that say in which form a cell ran.
+pub fn axes() -> Vec<Axis> {
+    let axis = |name: &str| Axis { key: name.to_owned(), column: name.to_owned(), unit: None };
+    ["cell", "timing", "form"].map(axis).into()
+}
+
+impl Prepared<'_> {
+    /// The trials with their keys, seed by seed: the runs of a seed have the same arrivals.
+    pub fn trials(&self) -> Vec<(Trial, Row<()>)> {
+        let identity = Identity::of(&self.scenario, &Digests::default());
+        let written: Vec<String> = self.scenario.compared().into_iter().map(|one| one.written).collect();
+        let form = if self.short { "short" } else { "long" };
+        let axes = [&*self.cell.name, self.timing.name(), form].map(|text| Some(Quantity::Text(text.into())));
+        let point = cells().iter().position(|cell| cell.name == self.cell.name).unwrap_or(usize::MAX);
+        let mut trials = self.scenario.trials();
+        trials.sort_by_key(|trial| self.scenario.seeds.iter().position(|seed| *seed == trial.seed));
+        let row = |trial: Trial| {
+            let row = Row {
+                key: identity.key(&trial.name, trial.seed),
+                point: point as u64,
+                discipline: written[trial.discipline].clone(),
+                qdisc: trial.name.clone(),
+                seed: trial.seed,
+                axes: axes.to_vec(),
+                result: (),
+            };
+            (trial, row)
+        };
+        trials.into_iter().map(row).collect()
+    }
+}
 
 /// The flag that messages about the disciplines name.
 const FLAG: &str = "evaluate";
@@ -89,34 +144,56 @@ pub fn prepare<'a>(
         scenario = scenario.short().map_err(Box::new)?;
     }
     scenario.seeds = seeds.to_vec();
-    Ok(Prepared { cell, scenario })
+    Ok(Prepared { cell, scenario, timing, short })
 }
 
-/// The outcomes of cells: by cell, discipline and seed.
+/// The outcomes of cells: by cell, discipline and seed. Runs that the store has are taken from it, and it
+/// keeps the others.
 ///
 /// # Errors
-/// The first run that failed, by cell and seed; or the front end stopped it.
+/// The first run that failed, by cell and seed; or the front end stopped it. The store keeps what finished.
 pub fn run(
     cells: &[Prepared<'_>],
+    store: &dyn Store<Measured>,
     jobs: usize,
     title: &str,
     frontend: &dyn Frontend,
 ) -> Result<Outcomes, EvaluateError> {
-    let tasks = tasks(cells);
-    let runs: usize = cells.iter().map(|prepared| prepared.scenario.trials().len()).sum();
-    let progress = Progress::new(frontend, title, runs, Unit::Runs);
-    let rows = in_order(tasks.len(), jobs, |place, wanted| {
-        let (cell, seed) = tasks[place];
-        with_seed(&cells[cell], seed, &progress, &|| !frontend.stopped() && wanted())
+    let (trials, rows) = all(cells);
+    let runs = Runs::new(frontend, title, trials.len(), Unit::Runs, jobs);
+    let found = runs.kept(&rows, store, |place, turn| {
+        let (cell, trial) = &trials[place];
+        let Prepared { cell, scenario, .. } = &cells[*cell];
+        match turn.trial(|keep_running| observe(scenario, trial, false, &|share| keep_running(share))) {
+            Ended::Finished((record, _)) => Ok(Measured::of(&record.summary)),
+            Ended::Stopped => Err(EvaluateError::Stopped),
+            Ended::Failed(why) => Err(EvaluateError::Failed {
+                discipline: trial.name.clone(),
+                cell: cell.name.clone(),
+                seed: trial.seed,
+                why,
+            }),
+        }
     })?;
+    Ok(sorted(cells, &trials, &found))
+}
+
+/// The trials of all cells, each with the place of its cell, and their rows.
+fn all(cells: &[Prepared<'_>]) -> (Vec<(usize, Trial)>, Vec<Row<()>>) {
+    let of_cell = |(cell, prepared): (usize, &Prepared<'_>)| {
+        prepared.trials().into_iter().map(move |(trial, row)| ((cell, trial), row))
+    };
+    cells.iter().enumerate().flat_map(of_cell).unzip()
+}
+
+/// The results of trials as outcomes by cell, discipline and seed.
+fn sorted(cells: &[Prepared<'_>], trials: &[(usize, Trial)], found: &[Measured]) -> Outcomes {
     let mut outcomes: Outcomes =
         cells.iter().map(|prepared| vec![Vec::new(); prepared.scenario.compared().len()]).collect();
-    for ((cell, _), row) in tasks.iter().zip(rows) {
-        for (discipline, outcome) in row.into_iter().enumerate() {
-            outcomes[*cell][discipline].push(outcome);
-        }
+    for ((cell, trial), measured) in trials.iter().zip(found) {
+        outcomes[*cell][trial.discipline].push(Outcome::of(cells[*cell].cell, measured));
     }
-    Ok(outcomes)
+    outcomes
 }
 
 /// A cell as a scenario for a test bed. It is measured until its end, without a time for transfers to end.
@@ -131,24 +208,29 @@ pub fn on_bed(draft: Draft) -> Draft {
 /// If the test bed fails, or the front end stopped it.
 pub fn run_on_bed(
     cells: &[Prepared<'_>],
+    store: &dyn Store<Measured>,
     bed: &mut BedRuns<'_>,
     title: &str,
     frontend: &dyn Frontend,
 ) -> Result<Outcomes, EvaluateError> {
-    let runs: usize = cells.iter().map(|prepared| prepared.scenario.trials().len()).sum();
-    let progress = Progress::new(frontend, title, runs, Unit::Runs);
-    let mut outcomes = Outcomes::new();
-    for prepared in cells {
-        let mut of_cell = vec![Vec::new(); prepared.scenario.compared().len()];
-        for trial in prepared.scenario.trials() {
-            let part = progress.part();
-            let record = bed(&prepared.scenario, &trial)?;
-            part.done(1.0);
-            of_cell[trial.discipline].push(outcome(prepared, &record));
-        }
-        outcomes.push(of_cell);
+    let (trials, rows) = all(cells);
+    let runs = Runs::new(frontend, title, trials.len(), Unit::Runs, 1);
+    let mut found = Vec::new();
+    for ((cell, trial), row) in trials.iter().zip(rows) {
+        let known = store.find(&row);
+        let measured = match known {
+            Some(measured) => measured,
+            None => {
+                let measured = Measured::of(&bed(&cells[*cell].scenario, trial)?.summary);
+                store.keep(row.with(measured.clone()))?;
+                measured
+            }
+        };
+        runs.turn().skip();
+        found.push(measured);
     }
-    Ok(outcomes)
+    store.flush()?;
+    Ok(sorted(cells, &trials, &found))
 }
 
 /// The cells in which a test bed can run these disciplines, and the others, each with the reason.
@@ -161,65 +243,6 @@ pub fn emulated(cells: &[Cell], disciplines: &[String], short: bool) -> (Vec<Cel
         }
     }
     (can, cannot)
-}
-
-/// The place of a cell with a seed, for all cells and their seeds.
-pub fn tasks(cells: &[Prepared<'_>]) -> Vec<(usize, u64)> {
-    let cells = cells.iter().enumerate();
-    cells.flat_map(|(cell, prepared)| prepared.scenario.seeds.iter().map(move |seed| (cell, *seed))).collect()
-}
-
-/// The outcomes of all disciplines of a cell with a seed.
-fn with_seed(
-    prepared: &Prepared<'_>,
-    seed: u64,
-    progress: &Progress,
-    go_on: &dyn Fn() -> bool,
-) -> Result<Vec<Outcome>, EvaluateError> {
-    let Prepared { cell, scenario } = prepared;
-    let trials: Vec<Trial> = scenario.trials().into_iter().filter(|trial| trial.seed == seed).collect();
-    let mut outcomes = Vec::new();
-    for trial in trials {
-        let part = progress.part();
-        let advance = |share: f64| {
-            part.done(share);
-            go_on()
-        };
-        let found = catch_unwind(AssertUnwindSafe(|| observe(scenario, &trial, false, &advance)));
-        let record = found.map_err(|panic| EvaluateError::Failed {
-            discipline: trial.name.clone(),
-            cell: cell.name.clone(),
-            seed,
-            why: panic_message(panic.as_ref()),
-        })?;
-        let Some((record, _)) = record else { return Err(EvaluateError::Stopped) };
-        part.done(1.0);
-        outcomes.push(outcome(prepared, &record));
-    }
-    Ok(outcomes)
-}
-
-/// The part of a record that a card keeps.
-pub fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
-    let measures = &prepared.cell.measures;
-    let layout = layout(&prepared.scenario, false);
-    let bulk: Vec<f64> = record
-        .flows
-        .iter()
-        .filter(|flow| layout.source_names.get(usize::from(flow.source)).is_some_and(|name| name == PAIR))
-        .map(|flow| flow.goodput_bytes as f64)
-        .collect();
-    let lead = match bulk[..] {
-        [one, other] if one + other > 0.0 => Some((one - other) / (one + other)),
-        _ => None,
-    };
-    let judged = record.links.iter().filter(|link| layout.measured.contains(&link.port));
-    Outcome {
-        values: measures.iter().map(|measure| record.summary.metrics.value(&measure.metric)).collect(),
-        lead,
-        fingerprint: record.summary.fingerprint.to_string(),
-        packets: judged.filter_map(|link| link.sent).map(|sent| sent.packets).sum(),
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
-use crate::field::{Entrants, Field, Runs};
+use crate::field::{Bench, Entrants, Field};
 use crate::parameters::{Variable, accepted};
 use crate::verdict::{Changes, Verdict};
 
@@ -111,9 +111,9 @@ pub(crate) fn sensitivity(
     baselines: usize,
     seeds: u32,
     field: &mut Field,
-    runs: &mut Runs<'_, '_>,
+    bench: &mut Bench<'_, '_>,
 ) -> Result<Sensitivity, EvaluateError> {
-    let cells = runs.cells;
+    let cells = bench.cells;
     let baselines: Vec<usize> = (1..=baselines).collect();
     let before = field.compared(cells, 0, &baselines);
     let mut found = Sensitivity {
@@ -128,7 +128,7 @@ pub(crate) fn sensitivity(
         return Ok(found);
     }
     let specs: Vec<String> = shifts.iter().map(|shift| shift.spec.clone()).collect();
-    let first = field.extend(runs.field(Entrants::of(&specs), seeds, true, "changed parameters")?);
+    let first = field.extend(bench.field(Entrants::of(&specs), seeds, true, "changed parameters")?);
     for (number, shift) in shifts.into_iter().enumerate() {
         let place = first + number;
         let changes = Changes::between(&before, &field.compared(cells, place, &baselines));

@@ -38,7 +38,7 @@ pub fn text(card: &Card) -> String {
     for question in card.questions() {
         let counts_of_baselines =
             (0..request.against.len()).map(|baseline| card.counts(question, baseline).in_one_line());
-        rows.push(std::iter::once(question.words().to_owned()).chain(counts_of_baselines).collect());
+        rows.push(std::iter::once(question.label().to_owned()).chain(counts_of_baselines).collect());
     }
     text.push_str(&table(&rows));
     let _ =
@@ -181,7 +181,7 @@ pub fn json(card: &Card) -> Value {
         .map(|(question, baseline)| {
             let counts = card.counts(question, baseline);
             json!({
-                "question": question, "baseline": request.against[baseline], "verdict": counts.words(),
+                "question": question, "baseline": request.against[baseline], "verdict": counts.label(),
                 "better": counts.better, "worse": counts.worse, "same": counts.same, "unknown": counts.unknown,
                 "flips": counts.flips, "median_ratio": card.ratio(question, baseline),
             })
@@ -246,6 +246,6 @@ fn of_line(card: &Card, line: &Line) -> Value {
 pub(crate) fn abouts(card: &Card) -> Vec<String> {
     card.questions()
         .into_iter()
-        .map(|question: Question| format!("{}: {}", question.words(), question.about()))
+        .map(|question: Question| format!("{}: {}", question.label(), question.about()))
         .collect()
 }

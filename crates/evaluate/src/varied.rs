@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::best::{Best, Kept, MARGIN, Setting};
 use crate::card::{Card, Counts};
-use crate::cells::Measure;
+use crate::cells::JudgedMetric;
 use crate::columns::table;
 use crate::matrix::{Matrix, against};
 use crate::question::Question;
@@ -81,9 +81,9 @@ fn of_baseline<'a>(
     card: &'a Card,
     baseline: usize,
     compared: &'a [Compared],
-) -> impl Iterator<Item = (usize, &'a Measure, &'a Compared)> {
+) -> impl Iterator<Item = (usize, &'a JudgedMetric, &'a Compared)> {
     let cells = card.request.cells.iter().enumerate();
-    let measures: Vec<(usize, &Measure)> =
+    let measures: Vec<(usize, &JudgedMetric)> =
         cells.flat_map(|(place, cell)| cell.measures.iter().map(move |measure| (place, measure))).collect();
     let first = baseline * measures.len();
     measures.into_iter().zip(&compared[first..]).map(|((cell, measure), one)| (cell, measure, one))
@@ -237,7 +237,7 @@ fn matrix(card: &Card, best: &Best) -> HeatMap {
             "{} against {} {}: {} at their own best, {} at their defaults.",
             card.names[0],
             card.names[baseline + 1],
-            question.words(),
+            question.label(),
             after.signs(),
             before.signs()
         );

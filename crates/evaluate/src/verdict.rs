@@ -12,7 +12,7 @@
 use giveway_measure::{Difference, Estimate, holm};
 use serde::Serialize;
 
-use crate::cells::Measure;
+use crate::cells::JudgedMetric;
 
 /// The level of significance of all differences of a card together.
 pub const LEVEL: f64 = 0.05;
@@ -33,7 +33,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// The verdict in words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Verdict::Better => "better",
             Verdict::Worse => "worse",
@@ -98,7 +98,7 @@ pub struct Compared {
 #[derive(Clone, Debug)]
 pub struct Pair<'a> {
     /// The metric.
-    pub measure: &'a Measure,
+    pub measure: &'a JudgedMetric,
     /// The discipline, by seed.
     pub candidate: &'a [Option<f64>],
     /// The baseline, by seed.
@@ -157,8 +157,8 @@ mod tests {
     use super::*;
     use crate::question::Question;
 
-    fn measure(high: bool) -> Measure {
-        Measure {
+    fn measure(high: bool) -> JudgedMetric {
+        JudgedMetric {
             question: Question::Delay,
             metric: "sojourn_p95_s".to_owned(),
             high,

@@ -1,12 +1,16 @@
 //! Whole cards over a few cells.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use giveway_evaluate::{
-    Card, EvaluateError, Kept, Means, OwnRuns, Question, Request, States, Verdict, chosen, evaluate, json,
-    page, text,
+    Backend, Card, EvaluateError, Kept, OwnRuns, Question, Request, States, Verdict, axes, chosen, evaluate,
+    evaluate_with, json, page, text,
 };
 use giveway_observe::observe;
-use giveway_runner::Silent;
 use giveway_scenario::Trial;
+use giveway_trials::{Bar, DataSet, Frontend, Reuse, Reusing, Silent, Unit};
 
 pub fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
     let names: Vec<String> = cells.iter().map(|name| (*name).to_owned()).collect();
@@ -26,7 +30,7 @@ pub fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
 }
 
 pub fn card(request: Request) -> Card {
-    evaluate(request, Means::Simulator, &Silent).unwrap()
+    evaluate(request, Backend::Simulator, &Silent).unwrap()
 }
 
 /// The verdict in a cell and metric against the first baseline.
@@ -42,12 +46,12 @@ fn fq_codel_keeps_a_ping_short_that_a_fifo_does_not() {
     let found = card(request("fq_codel", &["fifo limit 1000p"], &["rrul/tcp-8-down"]));
     assert_eq!(verdict(&found, "rrul/tcp-8-down", "src.ping.delay_p95_s"), Verdict::Better);
     let counts = found.counts(Question::Delay, 0);
-    assert_eq!((counts.better, counts.worse, counts.words()), (1, 0, "better"));
+    assert_eq!((counts.better, counts.worse, counts.label()), (1, 0, "better"));
     // The other way round.
     let found = card(request("fifo limit 1000p", &["fq_codel"], &["rrul/tcp-8-down"]));
     assert_eq!(verdict(&found, "rrul/tcp-8-down", "src.ping.delay_p95_s"), Verdict::Worse);
     // A packet of a fifo costs less.
-    assert_eq!(found.counts(Question::Cost, 0).words(), "better");
+    assert_eq!(found.counts(Question::Cost, 0).label(), "better");
 }
 
 #[test]
@@ -92,7 +96,7 @@ fn the_two_states_of_fq_pie_are_found() {
 #[test]
 fn mistakes_are_named() {
     let fails = |request: Request| -> String {
-        match evaluate(request, Means::Simulator, &Silent) {
+        match evaluate(request, Backend::Simulator, &Silent) {
             Err(EvaluateError::Scenario(error)) => error.to_string(),
             Err(error) => error.to_string(),
             Ok(_) => panic!("it should be refused"),
@@ -162,7 +166,7 @@ fn a_discipline_in_code_and_one_without_parameters_are_named() {
         Ok(observe(scenario, &trial, false, &|_| true).expect("nothing stops it").0)
     };
     let source = Some("class Mine: ...".to_owned());
-    let found = evaluate(Request { source, ..asked }, Means::Own(own), &Silent).unwrap();
+    let found = evaluate(Request { source, ..asked }, Backend::Own(own), &Silent).unwrap();
     let best = found.best.as_ref().unwrap();
     let kept: Vec<Option<Kept>> = best.settings.iter().map(|setting| setting.kept).collect();
     assert_eq!(kept[0], Some(Kept::Unknown));
@@ -200,4 +204,67 @@ fn red_is_more_sensitive_than_codel_and_pie_in_all_cells() {
     let [red, codel, pie] = ["red", "codel", "pie"].map(|candidate| moved(candidate, &request_of));
     println!("red {red:.3}, codel {codel:.3}, pie {pie:.3} metrics");
     assert!(red > codel && red > pie, "{red} {codel} {pie}");
+}
+
+/// A front end that stops when a number of thousandths of runs are done.
+struct Stopping {
+    done: Arc<AtomicU64>,
+    after: u64,
+}
+
+impl Frontend for Stopping {
+    fn message(&self, _: &str) {}
+
+    fn stopped(&self) -> bool {
+        self.done.load(Ordering::Relaxed) >= self.after
+    }
+
+    fn bar(&self, _: &str, _: u64, _: Unit) -> Box<dyn Bar> {
+        struct Counting(Arc<AtomicU64>);
+        impl Bar for Counting {
+            fn advance(&self, steps: u64) {
+                self.0.fetch_add(steps, Ordering::Relaxed);
+            }
+        }
+        Box::new(Counting(self.done.clone()))
+    }
+}
+
+/// A card that was stopped, or killed, resumes with the runs that its folder has. In the end it has the card
+/// and the data set of an uninterrupted one. Another card takes the runs of its baseline from there.
+#[test]
+fn a_card_resumes_and_shares_its_runs() {
+    let asked = Request { tune: 2, ..request("pie", &["fifo limit 1000p"], &["rrul/tcp-8-down"]) };
+    let run = |dir: &Path, request: &Request, reuse: &Reuse, after: u64| {
+        let data = DataSet::open(dir, &axes(), giveway_sources::SIMULATION, &Silent).unwrap();
+        let before = data.count();
+        let frontend = Stopping { done: Arc::default(), after };
+        let store = Reusing::new(&data, reuse);
+        let card = evaluate_with(request.clone(), Backend::Simulator, &store, &frontend);
+        data.complete().unwrap();
+        (card, before, data.count(), store.taken.load(Ordering::Relaxed))
+    };
+    let bytes = |dir: &Path| {
+        let mut parts: Vec<_> =
+            std::fs::read_dir(dir.join("trials")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        parts.sort();
+        parts.iter().map(|part| std::fs::read(part).unwrap()).collect::<Vec<_>>()
+    };
+    let (none, whole, halves) =
+        (Reuse::default(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (uninterrupted, _, all, _) = run(whole.path(), &asked, &none, u64::MAX);
+    let (stopped, _, some, _) = run(halves.path(), &asked, &none, 5_000);
+    assert!(matches!(stopped, Err(EvaluateError::Stopped)));
+    assert!((2..all).contains(&some), "{some} of {all}");
+    let (resumed, before, after, _) = run(halves.path(), &asked, &none, u64::MAX);
+    assert_eq!((before, after), (some, all));
+    assert_eq!(json(&resumed.unwrap()), json(&uninterrupted.unwrap()));
+    assert_eq!(bytes(halves.path()), bytes(whole.path()));
+
+    let other = Request { tune: 0, ..request("codel", &["fifo limit 1000p"], &["rrul/tcp-8-down"]) };
+    let alone = tempfile::tempdir().unwrap();
+    let reuse = Reuse::of(&[whole.path().to_owned()], &Silent).unwrap();
+    let (shared, _, kept, taken) = run(alone.path(), &other, &reuse, u64::MAX);
+    assert_eq!((kept, taken), (8, 4), "four of the eight runs are those of the fifo");
+    assert_eq!(json(&shared.unwrap()), json(&card(other)));
 }

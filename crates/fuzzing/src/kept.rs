@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Target;
-use crate::targets::{admission, folder, reserve, sweep, trace};
+use crate::targets::{admission, folder, reserve, sweep, trace, trials};
 
 /// An input with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ fn generated(target: &Target) -> Vec<Input> {
     let all: Vec<Vec<u8>> = match target.name {
         "folder" => folder::seeds(),
         "sweep" => sweep::seeds(),
+        "trials" => trials::seeds(),
         "admission" => admission::seeds(),
         "reserve" => reserve::seeds(),
         "trace" => trace::seeds(),

@@ -91,13 +91,13 @@ impl Count {
 }
 
 impl Probe<Segment> for Count {
-    fn arrived(&mut self, _: PortId, _: &Meta, _: Time) {
+    fn on_arrival(&mut self, _: PortId, _: &Meta, _: Time) {
         self.one();
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         self.one();
     }
-    fn emitted(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
+    fn on_emission(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
         self.one();
     }
 }

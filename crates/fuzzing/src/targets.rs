@@ -57,6 +57,7 @@ targets! {
     timing, 3_000, "measured timings of machines, and a run with them";
     tools, 300_000, "the output of bpftool, tc and ip";
     trace, 50_000, "operation traces";
+    trials, 500, "trials that cards and judgements keep: lists, lines, and truncated Parquet tables";
     wasm, 3_000, "WebAssembly modules as disciplines";
     workload, 30_000, "workload files, and a run of them";
 }

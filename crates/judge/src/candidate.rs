@@ -8,12 +8,13 @@ use giveway_files::input;
 use giveway_measure::Record;
 use giveway_observe::observe_network;
 use giveway_qdisc::{LinkContext, Qdisc};
+use giveway_record::Digest;
 use giveway_scenario::{Backend, Build, Queue, Scenario, Trial, discipline};
 use giveway_sim::Segment;
 use giveway_wasm::{Failure, Limits, Mistake, Module};
 
+use crate::perturbation::{Perturbation, Perturbed};
 use crate::rejected::{Code, Rejected};
-use crate::twist::{Twist, Twisted};
 use crate::watch::{Notes, Seen, Watched};
 
 /// The result of a run of a candidate.
@@ -44,6 +45,12 @@ pub trait Candidate: Sync {
     /// The specification that stands for it in a scenario.
     fn stands_for(&self) -> &str;
 
+    /// The facts that decide its runs, besides the scenario and the seed. Two candidates with the same ones
+    /// have equal runs.
+    fn identity(&self) -> Vec<u8> {
+        self.name().into()
+    }
+
     /// Runs a scenario with a seed. Every judged link runs the candidate behind an observer, and behind the
     /// hidden change if there is one: see [`Around`].
     ///
@@ -53,21 +60,21 @@ pub trait Candidate: Sync {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed>;
 }
 
 /// An observer and a hidden change, in which a candidate is wrapped.
 pub struct Around {
-    twist: Option<Twist>,
+    perturbation: Option<Perturbation>,
     notes: Notes,
 }
 
 impl Around {
     /// An observer, and a hidden change if there is one.
-    pub fn new(twist: Option<&Twist>) -> Around {
-        Around { twist: twist.cloned(), notes: Notes::default() }
+    pub fn new(perturbation: Option<&Perturbation>) -> Around {
+        Around { perturbation: perturbation.cloned(), notes: Notes::default() }
     }
 
     /// The candidate at a link. `build` makes it for the link as it sees it.
@@ -79,10 +86,10 @@ impl Around {
         context: &LinkContext,
         build: impl FnOnce(&LinkContext) -> Result<Box<dyn Qdisc<Segment>>, E>,
     ) -> Result<Box<dyn Qdisc<Segment>>, E> {
-        Ok(match &self.twist {
+        Ok(match &self.perturbation {
             None => Box::new(Watched::new(build(context)?, &self.notes)),
-            Some(twist) => {
-                let inner = Twisted::new(build(&twist.context(context))?, twist.clone());
+            Some(perturbation) => {
+                let inner = Perturbed::new(build(&perturbation.context(context))?, perturbation.clone());
                 Box::new(Watched::new(inner, &self.notes))
             }
         })
@@ -99,12 +106,12 @@ impl Around {
 pub fn run_built(
     scenario: &Scenario,
     seed: u64,
-    twist: Option<&Twist>,
+    perturbation: Option<&Perturbation>,
     build: Build<'_>,
     go_on: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<Seen>)> {
     let Backend::Network(network) = &scenario.backend else { return None };
-    let around = Around::new(twist);
+    let around = Around::new(perturbation);
     let trial = Trial { discipline: 0, name: String::new(), seed };
     let observed = observe_network(network, false, |recorder| {
         let built: Build<'_> = &|port, spec, context| match port.queue {
@@ -141,11 +148,11 @@ impl Candidate for BuiltIn {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> = &|_, spec, context| discipline(spec, context);
-        let (record, seen) = run_built(scenario, seed, twist, build, go_on).ok_or(Failed::Stopped)?;
+        let (record, seen) = run_built(scenario, seed, perturbation, build, go_on).ok_or(Failed::Stopped)?;
         Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }
@@ -154,12 +161,15 @@ impl Candidate for BuiltIn {
 pub struct Program {
     name: String,
     module: Module,
+    /// The digest of the module, and its limits.
+    identity: String,
 }
 
 impl Program {
-    /// The program of a module.
-    pub fn new(name: &str, module: Module) -> Program {
-        Program { name: name.to_owned(), module }
+    /// The program of a module, of which `bytes` are the file.
+    pub fn new(name: &str, module: Module, bytes: &[u8]) -> Program {
+        let identity = format!("{} {module:?}", Digest::of_bytes(bytes).sha256);
+        Program { name: name.to_owned(), module, identity }
     }
 }
 
@@ -172,11 +182,15 @@ impl Candidate for Program {
         STAND_IN
     }
 
+    fn identity(&self) -> Vec<u8> {
+        self.identity.clone().into()
+    }
+
     fn run(
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let failure = Failure::default();
@@ -192,7 +206,7 @@ impl Candidate for Program {
             }
         };
         let watched = |done: f64| !failure.is_set() && broken.borrow().is_none() && go_on(done);
-        let ran = run_built(scenario, seed, twist, build, &watched);
+        let ran = run_built(scenario, seed, perturbation, build, &watched);
         if let Some(rejected) = broken.take() {
             return Err(Failed::Rejected(rejected));
         }
@@ -227,7 +241,7 @@ pub fn named(name: &str, limits: Limits) -> std::io::Result<Result<Box<dyn Candi
     }
     let bytes = input::read(Path::new(name))?;
     Ok(match Module::read(&bytes, limits) {
-        Ok(module) => Ok(Box::new(Program::new(name, module))),
+        Ok(module) => Ok(Box::new(Program::new(name, module, &bytes))),
         Err(error) => Err(Rejected::new(Code::Module, error.to_string())),
     })
 }

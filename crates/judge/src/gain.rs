@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use giveway_evaluate::{Measure, Outcome, Question};
+use giveway_evaluate::{JudgedMetric, Outcome, Question};
 use giveway_measure::{Difference, Estimate};
 
 /// The mean gains of a cell by question, over its metrics and seeds.
-pub fn of_cell(measures: &[Measure], from: &[Outcome], to: &[Outcome]) -> BTreeMap<Question, f64> {
+pub fn of_cell(measures: &[JudgedMetric], from: &[Outcome], to: &[Outcome]) -> BTreeMap<Question, f64> {
     let mut sums: BTreeMap<Question, (f64, u32)> = BTreeMap::new();
     for (from, to) in from.iter().zip(to) {
         for (place, measure) in measures.iter().enumerate() {

@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 
 use giveway_evaluate::{Cell, EvaluateError, Outcome, Prepared, Question, Timing, prepare, run};
 use giveway_qdisc::{Span, Streams};
-use giveway_runner::Frontend;
+use giveway_trials::{Frontend, Memory};
 
 use crate::candidate::Candidate;
 use crate::gain::{Score, of_cell, systematic};
+use crate::perturbation::{Part, Perturbation};
 use crate::rejected::{Code, Rejected};
 use crate::split::{HeldOut, held_out, public, streams};
-use crate::twist::{Part, Twist};
 use crate::watch::{Class, LATE, Seen};
-use crate::work::{Ended, Observed, all};
+use crate::work::{Bench, Ended, Observed, Purpose, Stores};
 
 /// The request of a judgement.
 #[derive(Clone, Debug)]
@@ -98,13 +98,29 @@ pub fn judge(
     request: &Request,
     frontend: &dyn Frontend,
 ) -> Result<Judgement, EvaluateError> {
+    let stores = Stores { candidate: &Memory::default(), baseline: &Memory::default() };
+    judge_with(candidate, request, stores, frontend)
+}
+
+/// Like [`judge`]. Runs that the stores have are taken from them, and they keep the others: a judgement that
+/// was stopped resumes.
+///
+/// # Errors
+/// As [`judge`].
+pub fn judge_with(
+    candidate: &dyn Candidate,
+    request: &Request,
+    stores: Stores<'_>,
+    frontend: &dyn Frontend,
+) -> Result<Judgement, EvaluateError> {
     let mut judgement = Judgement {
         candidate: candidate.name().to_owned(),
         baseline: request.baseline.clone(),
         ..Judgement::default()
     };
     let secret = streams(&request.secret);
-    let mut work = Work { candidate, request, frontend, fuel: (0, 0), size: (0, 0) };
+    let bench = Bench { stores, jobs: request.jobs, frontend };
+    let mut work = Work { candidate, request, bench, fuel: (0, 0), size: (0, 0) };
     let ended = work.judged(&secret, &mut judgement);
     judgement.size = work.size;
     judgement.fuel = (work.fuel.1 > 0 && work.fuel.0 > 0).then(|| work.fuel.0 as f64 / work.fuel.1 as f64);
@@ -119,7 +135,7 @@ pub fn judge(
 struct Work<'a> {
     candidate: &'a dyn Candidate,
     request: &'a Request,
-    frontend: &'a dyn Frontend,
+    bench: Bench<'a>,
     fuel: (u64, u64),
     size: (u64, u64),
 }
@@ -128,20 +144,20 @@ impl Work<'_> {
     fn judged(&mut self, secret: &Streams, judgement: &mut Judgement) -> Result<(), Ended> {
         let seeds: Vec<u64> = (1..=u64::from(self.request.seeds)).collect();
         let cells = public();
-        let plain = self.candidate(&cells, &seeds, None, "public cells")?;
-        self.watched(&cells, &seeds, &plain)?;
-        self.repeated(&cells, &plain)?;
-        let plain = outcomes(plain);
+        let first = self.candidate(&cells, &seeds, only("public cells"))?;
+        self.watched(&cells, &seeds, &first)?;
+        self.repeated(&cells, &first)?;
+        let first = outcomes(first);
         let baseline = self.baseline(&cells, &seeds, "baseline")?;
-        blocked(&cells, &baseline, &plain)?;
-        let gains: Vec<BTreeMap<Question, f64>> = gains(&cells, &baseline, &plain);
+        blocked(&cells, &baseline, &first)?;
+        let gains: Vec<BTreeMap<Question, f64>> = gains(&cells, &baseline, &first);
         judgement.public = Some(Score::of(&gains));
         judgement.cells = cells.iter().map(|cell| cell.name.clone()).zip(gains.iter().cloned()).collect();
-        self.hidden(secret, &cells, &seeds, &plain)?;
+        self.hidden(secret, &cells, &seeds, &first)?;
         let HeldOut { disguised, unseen, seeds } =
             held_out(&cells, secret, self.request.unseen, self.request.seeds)?;
         let both: Vec<Cell> = disguised.iter().chain(&unseen).cloned().collect();
-        let held = self.candidate(&both, &seeds, None, "held-out cells")?;
+        let held = self.candidate(&both, &seeds, only("held-out cells"))?;
         self.watched(&both, &seeds, &held)?;
         let base = self.baseline(&both, &seeds, "baseline, held out")?;
         let held = self::gains(&both, &base, &outcomes(held));
@@ -154,12 +170,10 @@ impl Work<'_> {
         &mut self,
         cells: &[Cell],
         seeds: &[u64],
-        twist: Option<&Twist>,
-        title: &str,
+        purpose: Purpose<'_>,
     ) -> Result<Vec<Vec<Observed>>, Ended> {
-        let spec = self.candidate.stands_for().to_owned();
-        let prepared = prepared(cells, &spec, seeds)?;
-        let found = all(self.candidate, &prepared, twist, self.request.jobs, title, self.frontend)?;
+        let prepared = prepared(cells, self.candidate.stands_for(), seeds)?;
+        let found = self.bench.all(self.candidate, &prepared, purpose)?;
         for observed in found.iter().flatten() {
             self.fuel = (self.fuel.0 + observed.fuel.0, self.fuel.1 + observed.fuel.1);
             self.size = (self.size.0 + 1, self.size.1 + observed.outcome.packets);
@@ -169,7 +183,8 @@ impl Work<'_> {
 
     fn baseline(&self, cells: &[Cell], seeds: &[u64], title: &str) -> Result<Vec<Vec<Outcome>>, Ended> {
         let prepared = prepared(cells, &self.request.baseline, seeds)?;
-        let found = run(&prepared, self.request.jobs, title, self.frontend)?;
+        let Bench { stores, jobs, frontend } = self.bench;
+        let found = run(&prepared, stores.baseline, jobs, title, frontend)?;
         Ok(found.into_iter().map(|mut cell| cell.remove(0)).collect())
     }
 
@@ -188,7 +203,8 @@ impl Work<'_> {
     /// Rejects a candidate with randomness that does not come from the seed.
     fn repeated(&mut self, cells: &[Cell], found: &[Vec<Observed>]) -> Result<(), Ended> {
         for place in [0, cells.len() / 2] {
-            let again = self.candidate(&cells[place..=place], &[1], None, "repetition")?;
+            let purpose = Purpose { again: true, ..only("repetition") };
+            let again = self.candidate(&cells[place..=place], &[1], purpose)?;
             if again[0][0].outcome.fingerprint != found[place][0].outcome.fingerprint {
                 let sentence = "two runs with the same seed differ: take random numbers from the seed only";
                 let rejected = Rejected::new(Code::Random, sentence.to_owned());
@@ -207,8 +223,12 @@ impl Work<'_> {
         plain: &[Vec<Outcome>],
     ) -> Result<(), Ended> {
         let mut noticed = |parts: &[Part], title: &str| -> Result<Option<(Question, f64)>, Ended> {
-            let twist = Twist::drawn(secret, parts);
-            let changed = outcomes(self.candidate(cells, seeds, Some(&twist), title)?);
+            let perturbation = Perturbation::drawn(secret, parts);
+            let changed = outcomes(self.candidate(
+                cells,
+                seeds,
+                Purpose { perturbation: Some(&perturbation), ..only(title) },
+            )?);
             Ok(systematic(&gains(cells, &changed, plain)))
         };
         let Some(together) = noticed(&Part::ALL, "hidden change")? else { return Ok(()) };
@@ -229,9 +249,14 @@ impl Work<'_> {
     }
 }
 
+/// Runs for the first time, without a hidden change.
+fn only(title: &str) -> Purpose<'_> {
+    Purpose { title, perturbation: None, again: false }
+}
+
 /// A sentence with the size of a change.
 fn by(sentence: &str, (question, change): (Question, f64)) -> String {
-    format!("{sentence}, by {:.1} times what matters ({})", change.abs(), question.words())
+    format!("{sentence}, by {:.1} times what matters ({})", change.abs(), question.label())
 }
 
 fn prepared<'a>(cells: &'a [Cell], spec: &str, seeds: &[u64]) -> Result<Vec<Prepared<'a>>, EvaluateError> {

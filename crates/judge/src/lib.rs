@@ -9,7 +9,7 @@
 //! ```text
 //! candidate.rs  what can be judged: disciplines of this program, and programs in WebAssembly
 //! split.rs      public and held-out cells
-//! twist.rs      hidden changes of what a candidate sees
+//! perturbation.rs      hidden changes of what a candidate sees
 //! watch.rs      an observer: packets that are kept, acknowledgements that are delayed
 //! work.rs       the runs of a candidate
 //! gain.rs       differences in units of what matters, and scores
@@ -23,17 +23,18 @@
 mod candidate;
 mod gain;
 mod judge;
+mod perturbation;
 mod rejected;
 mod show;
 mod split;
-mod twist;
 mod watch;
 mod work;
 
 pub use candidate::{Around, BuiltIn, Candidate, Failed, Program, Ran, STAND_IN, named, run_built};
-pub use judge::{Judgement, Request, judge};
+pub use judge::{Judgement, Request, judge, judge_with};
+pub use perturbation::Perturbation;
 pub use rejected::{Code, Rejected};
 pub use show::{json, text};
 pub use split::public;
-pub use twist::Twist;
 pub use watch::Seen;
+pub use work::{Observed, Stores};

@@ -84,7 +84,7 @@ pub fn text(judgement: &Judgement) -> String {
                 score.questions.iter().find(|(other, ..)| other == question).map(|(_, gain, _)| *gain)
             });
             let held = held.map_or_else(String::new, |gain| format!("{gain:+.3}"));
-            let _ = writeln!(text, "  {:<26} {gain:>+8.3} {held:>9}", question.words());
+            let _ = writeln!(text, "  {:<26} {gain:>+8.3} {held:>9}", question.label());
         }
         let held =
             judgement.held_out.as_ref().map_or_else(String::new, |score| format!("{:+.3}", score.total));

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use giveway_qdisc::{Backlog, Cx, DropReason, FlowKey, Next, Outbox, Packet, Qdisc, Rate, Span, Time};
 use giveway_sim::Segment;
+use serde::{Deserialize, Serialize};
 
 /// The time after a test in which a candidate must send what it still has.
 const DRAIN: Span = Span::s(60);
@@ -14,7 +15,7 @@ const DRAIN: Span = Span::s(60);
 pub const LATE: Span = Span::s(3);
 
 /// A class of packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Class {
     /// The number of packets that arrived.
     pub packets: u64,
@@ -40,7 +41,7 @@ impl Class {
 }
 
 /// The observations at a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     /// TCP acknowledgements without data.
     pub acks: Class,

@@ -1,17 +1,21 @@
 //! The runs of a candidate.
 
-use giveway_evaluate::{EvaluateError, Outcome, Prepared, outcome, tasks};
-use giveway_runner::{Frontend, Progress, Unit, in_order};
+use giveway_evaluate::{EvaluateError, Outcome, Prepared};
+use giveway_measure::Record;
+use giveway_record::FolderError;
+use giveway_record::dataset::{Measured, Row};
+use giveway_trials::{Digests, Ended as Trial, Frontend, Identity, Runs, Store, Unit};
+use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Candidate, Failed, Ran};
+use crate::perturbation::Perturbation;
 use crate::rejected::Rejected;
-use crate::twist::Twist;
 use crate::watch::Seen;
 
 /// The outcome of a run of a candidate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Observed {
-    /// The part that a card keeps.
+    /// The part that a card uses.
     pub outcome: Outcome,
     /// The observations at each judged link.
     pub seen: Vec<Seen>,
@@ -33,37 +37,104 @@ impl From<EvaluateError> for Ended {
     }
 }
 
-/// Runs a candidate in cells, each with all its seeds. Returns the outcomes by cell and seed.
-pub fn all(
-    candidate: &dyn Candidate,
-    cells: &[Prepared<'_>],
-    twist: Option<&Twist>,
-    jobs: usize,
-    title: &str,
-    frontend: &dyn Frontend,
-) -> Result<Vec<Vec<Observed>>, Ended> {
-    let tasks = tasks(cells);
-    let progress = Progress::new(frontend, title, tasks.len(), Unit::Runs);
-    let found = in_order(tasks.len(), jobs, |place, wanted| -> Result<Observed, Ended> {
-        let (cell, seed) = tasks[place];
-        let part = progress.part();
-        let go_on = |share: f64| {
-            part.done(share);
-            !frontend.stopped() && wanted()
-        };
-        let prepared = &cells[cell];
-        let ran = candidate.run(&prepared.scenario, seed, twist, &go_on);
-        part.done(1.0);
-        let Ran { record, seen, fuel } = ran.map_err(|failed| match failed {
-            Failed::Rejected(rejected) => Ended::Rejected(rejected.at(&prepared.cell.name, seed)),
-            Failed::Other(error) => Ended::Other(error),
-            Failed::Stopped => Ended::Other(EvaluateError::Stopped),
-        })?;
-        Ok(Observed { outcome: outcome(prepared, &record), seen, fuel })
-    })?;
-    let mut outcomes: Vec<Vec<Observed>> = cells.iter().map(|_| Vec::new()).collect();
-    for ((cell, _), observed) in tasks.iter().zip(found) {
-        outcomes[*cell].push(observed);
+impl From<FolderError> for Ended {
+    fn from(error: FolderError) -> Ended {
+        Ended::Other(error.into())
     }
-    Ok(outcomes)
+}
+
+/// The purpose of runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Purpose<'a> {
+    /// The name in the display of the progress.
+    pub title: &'a str,
+    /// The hidden change.
+    pub perturbation: Option<&'a Perturbation>,
+    /// True for runs that are compared with runs before: those are no replacement for them.
+    pub again: bool,
+}
+
+/// The stores of finished runs, which a judgement that was stopped does not repeat.
+#[derive(Clone, Copy)]
+pub struct Stores<'a> {
+    /// The runs of the candidate.
+    pub candidate: &'a dyn Store<Observed>,
+    /// The runs of the baseline.
+    pub baseline: &'a dyn Store<Measured>,
+}
+
+/// Runs a candidate in cells.
+pub struct Bench<'a> {
+    /// The stores of finished runs.
+    pub stores: Stores<'a>,
+    /// The number of threads.
+    pub jobs: usize,
+    /// Shows the progress, and may stop.
+    pub frontend: &'a dyn Frontend,
+}
+
+impl Bench<'_> {
+    /// Runs a candidate in cells, each with all its seeds. Returns the outcomes by cell and seed.
+    pub fn all(
+        &self,
+        candidate: &dyn Candidate,
+        cells: &[Prepared<'_>],
+        purpose: Purpose<'_>,
+    ) -> Result<Vec<Vec<Observed>>, Ended> {
+        let mut tasks: Vec<(usize, u64)> = Vec::new();
+        let mut rows: Vec<Row<()>> = Vec::new();
+        // What decides the runs besides the scenario and the seed, with a mark at the end of each part.
+        let what =
+            [candidate.identity(), format!("{:?}\0{}", purpose.perturbation, purpose.again).into_bytes()];
+        let what = what.join(&0);
+        for (cell, prepared) in cells.iter().enumerate() {
+            let identity = Identity::of(&prepared.scenario, &Digests::default()).with(&what);
+            for seed in &prepared.scenario.seeds {
+                tasks.push((cell, *seed));
+                rows.push(Row { key: identity.key(candidate.name(), *seed), seed: *seed, ..Row::default() });
+            }
+        }
+        let runs = Runs::new(self.frontend, purpose.title, tasks.len(), Unit::Runs, self.jobs);
+        let found = runs.kept(&rows, self.stores.candidate, |place, turn| -> Result<Observed, Ended> {
+            let (cell, seed) = tasks[place];
+            let prepared = &cells[cell];
+            let run = |keep_running: &(dyn Fn(f64) -> bool + Sync)| match candidate.run(
+                &prepared.scenario,
+                seed,
+                purpose.perturbation,
+                &|share| keep_running(share),
+            ) {
+                Err(Failed::Stopped) => None,
+                other => Some(other),
+            };
+            match turn.trial(run) {
+                Trial::Finished(Ok(Ran { record, seen, fuel })) => {
+                    Ok(Observed { outcome: outcome(prepared, &record), seen, fuel })
+                }
+                Trial::Finished(Err(Failed::Rejected(rejected))) => {
+                    Err(Ended::Rejected(rejected.at(&prepared.cell.name, seed)))
+                }
+                Trial::Finished(Err(Failed::Other(error))) => Err(Ended::Other(error)),
+                Trial::Finished(Err(Failed::Stopped)) | Trial::Stopped => {
+                    Err(Ended::Other(EvaluateError::Stopped))
+                }
+                Trial::Failed(why) => Err(Ended::Other(EvaluateError::Failed {
+                    discipline: candidate.name().to_owned(),
+                    cell: prepared.cell.name.clone(),
+                    seed,
+                    why,
+                })),
+            }
+        })?;
+        let mut outcomes: Vec<Vec<Observed>> = cells.iter().map(|_| Vec::new()).collect();
+        for ((cell, _), observed) in tasks.iter().zip(found) {
+            outcomes[*cell].push(observed);
+        }
+        Ok(outcomes)
+    }
+}
+
+/// The outcome of a record.
+fn outcome(prepared: &Prepared<'_>, record: &Record) -> Outcome {
+    Outcome::of(prepared.cell, &Measured::of(&record.summary))
 }

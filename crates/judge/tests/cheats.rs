@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use giveway_judge::{Candidate, Code, Failed, Judgement, Ran, Request, Twist, judge, run_built};
+use giveway_judge::{
+    Candidate, Code, Failed, Judgement, Perturbation, Ran, Request, Stores, judge, judge_with, run_built,
+};
 use giveway_qdisc::{
     Backlog, Cx, DropReason, LinkContext, Next, Packet, Qdisc, Rate, Rng, Span, Streams, Time,
 };
-use giveway_runner::Silent;
 use giveway_scenario::{Build, Scenario};
 use giveway_sim::Segment;
+use giveway_trials::{Memory, Silent};
 
 /// A trick of the queue below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,12 +210,12 @@ impl Candidate for Cheat {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let build: Build<'_> =
             &|_, _, context| Ok(Box::new(Queue::new(self.trick, context)) as Box<dyn Qdisc<Segment>>);
-        let (record, seen) = run_built(scenario, seed, twist, build, go_on).ok_or(Failed::Stopped)?;
+        let (record, seen) = run_built(scenario, seed, perturbation, build, go_on).ok_or(Failed::Stopped)?;
         Ok(Ran { record, seen, fuel: (0, 0) })
     }
 }
@@ -298,4 +300,20 @@ fn a_queue_that_blocks() {
 #[test]
 fn randomness_without_a_seed() {
     rejected(Trick::Guesses, Code::Random, "two runs with the same seed differ");
+}
+
+/// A judgement that was stopped resumes from its stores. The runs that are repeated to find chance are never
+/// taken from there.
+#[test]
+fn a_judgement_resumes_and_still_finds_randomness() {
+    let judged = |stores| {
+        let request = Request { seeds: 1, secret: "a secret".to_owned(), jobs: 2, ..Request::default() };
+        let cheat = Cheat { trick: Trick::Guesses, name: "guesses".to_owned() };
+        judge_with(&cheat, &request, stores, &Silent).unwrap()
+    };
+    let (candidate, baseline) = (Memory::default(), Memory::default());
+    let stores = Stores { candidate: &candidate, baseline: &baseline };
+    for _ in 0..2 {
+        assert_eq!(judged(stores).rejected.unwrap().code, Code::Random);
+    }
 }

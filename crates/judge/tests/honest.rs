@@ -1,7 +1,7 @@
 //! Honest disciplines pass.
 
 use giveway_judge::{BuiltIn, Request, judge, text};
-use giveway_runner::{Silent, processors};
+use giveway_trials::{Silent, processors};
 
 /// Disciplines of every family, with and without state for each flow, and with randomness.
 const SOME: &[&str] = &["fifo", "red", "pie", "fq_codel", "cake", "efd", "las", "trr_sound"];

@@ -1,13 +1,14 @@
 //! Programs in WebAssembly.
 
 use giveway_judge::{Code, Program, Request, judge};
-use giveway_runner::Silent;
+use giveway_trials::Silent;
 use giveway_wasm::{Limits, Module};
 
 const FIFO: &str = include_str!("../../wasm/tests/modules/fifo.wat");
 
 fn program(text: &str) -> Program {
-    Program::new("mine.wasm", Module::read(&wat::parse_str(text).unwrap(), Limits::default()).unwrap())
+    let bytes = wat::parse_str(text).unwrap();
+    Program::new("mine.wasm", Module::read(&bytes, Limits::default()).unwrap(), &bytes)
 }
 
 #[test]

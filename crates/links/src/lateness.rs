@@ -58,19 +58,19 @@ impl Lateness {
     }
 
     /// A distribution that is part of the program; `None` if there is none with that name.
-    pub fn named(name: &str, what: Wake) -> Option<Lateness> {
+    pub fn named(name: &str, wake: Wake) -> Option<Lateness> {
         let text = match name {
             "virtual-machine" => include_str!("../timing/virtual-machine.csv"),
             _ => return None,
         };
-        Some(Lateness::parse(text, what).expect("it is tested"))
+        Some(Lateness::parse(text, wake).expect("it is tested"))
     }
 
     /// Reads a distribution from the text of a file.
     ///
     /// # Errors
     /// The first line that is wrong.
-    pub fn parse(text: &str, what: Wake) -> Result<Lateness, TraceError> {
+    pub fn parse(text: &str, wake: Wake) -> Result<Lateness, TraceError> {
         const EXAMPLE: &str = "write a line such as timer,0.5,58us";
         let mut points: Vec<(f64, Span)> = Vec::new();
         for (line, number) in text.lines().zip(1..) {
@@ -93,7 +93,7 @@ impl Lateness {
             };
             let delay: Span =
                 delay.parse().map_err(|error| TraceError::at(number, format!("delay: {error}"), EXAMPLE))?;
-            if word == what.word() {
+            if word == wake.word() {
                 let last = points.last().copied();
                 check((share, delay), last).map_err(|message| {
                     let help = "write rows in the order of shares, from 0 to 1";
@@ -104,7 +104,7 @@ impl Lateness {
         }
         let ends = points.first().zip(points.last()).map(|(first, last)| (first.0, last.0));
         if ends != Some((0.0, 1.0)) {
-            let message = format!("the shares of \"{}\" do not go from 0 to 1", what.word());
+            let message = format!("the shares of \"{}\" do not go from 0 to 1", wake.word());
             return Err(TraceError::whole(message, "write a first row with 0 and a last row with 1"));
         }
         Ok(Lateness { points: points.into() })
@@ -169,6 +169,8 @@ impl Waker {
     /// The time at which the thread handles what is due at `due`.
     #[inline]
     pub fn handles(&mut self, due: Time) -> Time {
+        // What becomes due before the thread wakes up is handled with the rest, and draws no lateness of its
+        // own.
         if due > self.awake_at {
             self.awake_at = due + self.lateness.draw(&mut self.rng);
         }
@@ -221,8 +223,8 @@ mod tests {
     #[test]
     fn the_distributions_of_the_program_are_valid() {
         for name in Lateness::NAMES {
-            for what in [Wake::Timer, Wake::Receive] {
-                let lateness = Lateness::named(name, what).unwrap();
+            for wake in [Wake::Timer, Wake::Receive] {
+                let lateness = Lateness::named(name, wake).unwrap();
                 assert!(lateness.quantile(0.5) > Span::ZERO && lateness.quantile(1.0) < Span::s(1));
             }
         }

@@ -148,6 +148,7 @@ impl Line {
         now: Time,
     ) {
         let mut changed = Line::starting(wire, impairments, streams, now);
+        // What is on the wire keeps its arrival, and the new wire starts behind it.
         changed.last = self.last;
         std::mem::swap(&mut changed.rng, &mut self.rng);
         *self = changed;
@@ -232,6 +233,8 @@ impl Line {
         if !self.jitter.is_zero() {
             at += Span::from_ps(self.rng.below(self.jitter.as_ps() + 1));
         }
+        // A packet with less jitter, or after a fall of the delay, waits for the one before it, as on a real
+        // wire.
         if !self.unordered {
             at = at.max(self.last);
             self.last = at;
@@ -239,6 +242,8 @@ impl Line {
         if let Some((Reorder { percent, distance }, rng)) = &mut self.reorder
             && rng.uniform() < percent.get()
         {
+            // After `last`, so that this packet alone is late. The picosecond puts it behind the packet that
+            // ends at the same time.
             at += rate.time_for(u64::from(bytes)) * u64::from(*distance) + Span::from_ps(1);
         }
         if let Some((share, rng)) = &mut self.duplicate
@@ -256,6 +261,7 @@ impl Delay {
         match self {
             Delay::Constant(delay) => *delay,
             Delay::Varying { course, until, delay } => {
+                // The delay is that of the moment at which the packet enters the wire.
                 while *until <= end && *until != Time::NEVER {
                     let piece = course.next();
                     *until += piece.length;

@@ -31,6 +31,7 @@ impl<P> Policed<P> {
 impl<P: 'static> Qdisc<P> for Policed<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let (bytes, now) = (pkt.bytes(), cx.now());
+        // A packet that would have to wait exceeds the profile.
         if self.bucket.ready(bytes, now) > now {
             return cx.drop(pkt, DropReason::Policy);
         }

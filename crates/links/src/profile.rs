@@ -12,7 +12,7 @@ use crate::error::TraceError;
 use crate::models::{Model, Walk};
 use crate::piece::Piece;
 use crate::quantity::{HIGHEST, Quantity, SHORTEST, check};
-use crate::rows::{Format, Row, Rows};
+use crate::rows::{Format, Rows, Step};
 
 /// The way between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Shape {
 /// A rate or a delay over time, which has been checked.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    kind: Kind,
+    kind: Definition,
     /// True if it starts again at its end.
     repeats: bool,
     /// The mean over the trace.
@@ -39,7 +39,7 @@ pub struct Profile {
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum Definition {
     Points(Arc<[(Span, u64)]>, Shape),
     File(Arc<Path>, Format),
     /// The content of a file.
@@ -91,7 +91,7 @@ impl Profile {
             }
             check(quantity, *value).map_err(|(message, help)| TraceError::at(number, message, help))?;
         }
-        Profile::checked(Kind::Points(points.into(), shape), quantity, repeats)
+        Profile::checked(Definition::Points(points.into(), shape), quantity, repeats)
     }
 
     /// A file in mahimahi's format: the rate of a link.
@@ -99,7 +99,7 @@ impl Profile {
     /// # Errors
     /// The file cannot be read, or the first line that is wrong.
     pub fn mahimahi(file: &Path, repeats: bool) -> Result<Profile, TraceError> {
-        Profile::checked(Kind::File(file.into(), Format::Mahimahi), Quantity::Rate, repeats)
+        Profile::checked(Definition::File(file.into(), Format::Mahimahi), Quantity::Rate, repeats)
     }
 
     /// A file of rows of time and rate, or of time and delay.
@@ -107,7 +107,7 @@ impl Profile {
     /// # Errors
     /// The file cannot be read, or the first line that is wrong.
     pub fn csv(quantity: Quantity, file: &Path, repeats: bool) -> Result<Profile, TraceError> {
-        Profile::checked(Kind::File(file.into(), Format::Csv(quantity)), quantity, repeats)
+        Profile::checked(Definition::File(file.into(), Format::Csv(quantity)), quantity, repeats)
     }
 
     /// A model, whose trace depends on `seed`.
@@ -118,7 +118,7 @@ impl Profile {
         model.check()?;
         let (least, most) = model.range();
         let mean = model.mean();
-        Ok(Profile { kind: Kind::Model(model, seed), repeats: true, mean, least, most, length: None })
+        Ok(Profile { kind: Definition::Model(model, seed), repeats: true, mean, least, most, length: None })
     }
 
     /// Reads the file into memory, so that the pieces need no file any more. A backend with real time needs
@@ -127,7 +127,7 @@ impl Profile {
     /// # Errors
     /// The file cannot be read any more, has changed, or has more than 1 GiB.
     pub fn in_memory(self) -> Result<Profile, TraceError> {
-        let Kind::File(path, format) = &self.kind else { return Ok(self) };
+        let Definition::File(path, format) = &self.kind else { return Ok(self) };
         let unread =
             |error: std::io::Error| TraceError::whole(format!("cannot be read: {error}"), "check the file");
         let file = input::open(path).map_err(unread)?;
@@ -143,22 +143,25 @@ impl Profile {
             Format::Csv(quantity) => *quantity,
         };
         // It may have changed since it was checked.
-        Profile::checked(Kind::Content(Arc::clone(path), content, *format), quantity, self.repeats)
+        Profile::checked(Definition::Content(Arc::clone(path), content, *format), quantity, self.repeats)
     }
 
     /// Reads all of a trace once, and checks it as a whole.
-    fn checked(kind: Kind, quantity: Quantity, repeats: bool) -> Result<Profile, TraceError> {
-        let bursts = matches!(kind, Kind::File(_, Format::Mahimahi) | Kind::Content(_, _, Format::Mahimahi));
-        let ramp = matches!(kind, Kind::Points(_, Shape::Ramp));
+    fn checked(kind: Definition, quantity: Quantity, repeats: bool) -> Result<Profile, TraceError> {
+        let bursts = matches!(
+            kind,
+            Definition::File(_, Format::Mahimahi) | Definition::Content(_, _, Format::Mahimahi)
+        );
+        let ramp = matches!(kind, Definition::Points(_, Shape::Ramp));
         // A long ramp has many steps, and its points say the same.
         let mut rows = match &kind {
-            Kind::Points(points, _) => Source::Points { points: Arc::clone(points), next: 0 },
+            Definition::Points(points, _) => Source::Points { points: Arc::clone(points), next: 0 },
             _ => Source::open(&kind)?,
         };
         let (mut length, mut least, mut most, mut sum) = (Span::ZERO, u64::MAX, 0, 0u128);
-        let mut last: Option<Row> = None;
+        let mut last: Option<Step> = None;
         while let Some(row) = rows.next()? {
-            if let Some(Row { at, value }) = last {
+            if let Some(Step { at, value }) = last {
                 let mean = if ramp { value.midpoint(row.value) } else { value };
                 sum += u128::from(mean) * u128::from(row.at.as_ps() - at.as_ps());
                 least = least.min(value);
@@ -224,9 +227,9 @@ impl Profile {
     /// True if it offers bytes at instants, and has no rate.
     pub fn bursts(&self) -> bool {
         match &self.kind {
-            Kind::Points(..) => false,
-            Kind::File(_, format) | Kind::Content(_, _, format) => *format == Format::Mahimahi,
-            Kind::Model(model, _) => model.bursts(),
+            Definition::Points(..) => false,
+            Definition::File(_, format) | Definition::Content(_, _, format) => *format == Format::Mahimahi,
+            Definition::Model(model, _) => model.bursts(),
         }
     }
 
@@ -254,7 +257,7 @@ impl Profile {
     /// The file that it reads.
     pub fn file(&self) -> Option<&Path> {
         match &self.kind {
-            Kind::File(path, _) | Kind::Content(path, ..) => Some(path),
+            Definition::File(path, _) | Definition::Content(path, ..) => Some(path),
             _ => None,
         }
     }
@@ -265,7 +268,7 @@ impl Profile {
     /// If its file cannot be opened any more.
     pub fn course(&self) -> Course {
         let pieces = match &self.kind {
-            Kind::Model(model, seed) => Pieces::Model(model.walk(*seed)),
+            Definition::Model(model, seed) => Pieces::Model(model.walk(*seed)),
             kind => Pieces::Rows(Box::new(Looped {
                 rows: Source::open(kind).unwrap_or_else(|error| panic!("{}: {error}", self.name())),
                 kind: kind.clone(),
@@ -380,7 +383,7 @@ impl Course {
 #[derive(Debug)]
 struct Looped {
     rows: Source,
-    kind: Kind,
+    kind: Definition,
     bursts: bool,
     /// Length of a loop.
     loops: Option<Span>,
@@ -391,7 +394,7 @@ struct Looped {
     /// The value of the current row; `None` before the first.
     value: Option<u64>,
     /// The next row, with its time from the beginning of the first round.
-    next: Option<Row>,
+    next: Option<Step>,
 }
 
 impl Looped {
@@ -400,12 +403,12 @@ impl Looped {
     }
 
     /// The next row of any round, with its time from the very beginning. `None` after the last round.
-    fn row(&mut self) -> Option<Row> {
+    fn row(&mut self) -> Option<Step> {
         loop {
             let row = self.rows.next().unwrap_or_else(|error| panic!("a trace has changed: {error}"));
             match (row, self.loops) {
                 (Some(row), Some(length)) if !self.bursts && row.at == length => {}
-                (Some(row), _) => return Some(Row { at: self.base + row.at, value: row.value }),
+                (Some(row), _) => return Some(Step { at: self.base + row.at, value: row.value }),
                 (None, None) => return None,
                 (None, Some(length)) => {
                     self.base += length;
@@ -472,13 +475,15 @@ enum Source {
 }
 
 impl Source {
-    fn open(kind: &Kind) -> Result<Source, TraceError> {
+    fn open(kind: &Definition) -> Result<Source, TraceError> {
         match kind {
-            Kind::Points(points, Shape::Steps) => Ok(Source::Points { points: Arc::clone(points), next: 0 }),
-            Kind::Points(points, Shape::Ramp) => {
+            Definition::Points(points, Shape::Steps) => {
+                Ok(Source::Points { points: Arc::clone(points), next: 0 })
+            }
+            Definition::Points(points, Shape::Ramp) => {
                 Ok(Source::Ramp { points: Arc::clone(points), next: 0, at: Span::ZERO })
             }
-            Kind::File(path, format) => {
+            Definition::File(path, format) => {
                 let file = input::open(path).map_err(|error| {
                     TraceError::whole(
                         format!("cannot be opened: {error}"),
@@ -487,14 +492,14 @@ impl Source {
                 })?;
                 Ok(Source::File(Rows::new(BufReader::new(file), *format), 0))
             }
-            Kind::Content(_, content, format) => {
+            Definition::Content(_, content, format) => {
                 Ok(Source::Content(Rows::new(Cursor::new(Arc::clone(content)), *format), 0))
             }
-            Kind::Model(..) => unreachable!("a model has no rows"),
+            Definition::Model(..) => unreachable!("a model has no rows"),
         }
     }
 
-    fn rewind(&mut self, kind: &Kind) {
+    fn rewind(&mut self, kind: &Definition) {
         match self {
             Source::File(rows, count) => {
                 rows.rewind().unwrap_or_else(|error| panic!("a trace cannot be read again: {error}"));
@@ -516,10 +521,10 @@ impl Source {
         }
     }
 
-    fn next(&mut self) -> Result<Option<Row>, TraceError> {
+    fn next(&mut self) -> Result<Option<Step>, TraceError> {
         match self {
             Source::Points { points, next } => {
-                let row = points.get(*next).map(|(at, value)| Row { at: *at, value: *value });
+                let row = points.get(*next).map(|(at, value)| Step { at: *at, value: *value });
                 *next += 1;
                 Ok(row)
             }
@@ -527,7 +532,7 @@ impl Source {
                 let Some((from, low)) = points.get(*next).copied() else { return Ok(None) };
                 let Some((until, high)) = points.get(*next + 1).copied() else {
                     *next += 1;
-                    return Ok(Some(Row { at: from, value: low }));
+                    return Ok(Some(Step { at: from, value: low }));
                 };
                 let begin = *at;
                 let end = (begin + STAIR).min(until);
@@ -535,7 +540,7 @@ impl Source {
                     *next += 1;
                 }
                 *at = end;
-                Ok(Some(Row { at: begin, value: middle((from, low), (until, high), begin, end) }))
+                Ok(Some(Step { at: begin, value: middle((from, low), (until, high), begin, end) }))
             }
             Source::File(rows, count) => {
                 let row = rows.next()?;

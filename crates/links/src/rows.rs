@@ -33,7 +33,7 @@ pub(crate) enum Format {
 
 /// A row: a time and what starts at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct Step {
     pub at: Span,
     /// The rate in bit/s, the delay in picoseconds, or the bytes of an opportunity.
     pub value: u64,
@@ -67,12 +67,12 @@ impl<R: BufRead> Rows<R> {
     }
 
     /// The next row; `None` at the end of the file.
-    pub fn next(&mut self) -> Result<Option<Row>, TraceError> {
+    pub fn next(&mut self) -> Result<Option<Step>, TraceError> {
         if self.format == Format::Mahimahi
             && let Some(ms) = self.plain_number()
         {
             self.line += 1;
-            return self.in_order(Row { at: Span::ms(ms), value: OPPORTUNITY }).map(Some);
+            return self.in_order(Step { at: Span::ms(ms), value: OPPORTUNITY }).map(Some);
         }
         loop {
             self.text.clear();
@@ -123,7 +123,7 @@ impl<R: BufRead> Rows<R> {
     }
 
     /// Parses a line; `None` for the names of the columns.
-    fn parse(&self, text: &str) -> Result<Option<Row>, String> {
+    fn parse(&self, text: &str) -> Result<Option<Step>, String> {
         match self.format {
             Format::Mahimahi => {
                 let ms: u64 = text
@@ -132,7 +132,7 @@ impl<R: BufRead> Rows<R> {
                 if ms > Span::s(4800 * 3600).as_ps() / 1_000_000_000 {
                     return Err(format!("{ms} ms is later than the end of the longest run, 4,800 h"));
                 }
-                Ok(Some(Row { at: Span::ms(ms), value: OPPORTUNITY }))
+                Ok(Some(Step { at: Span::ms(ms), value: OPPORTUNITY }))
             }
             Format::Csv(quantity) => {
                 let mut columns = text.split(',').map(str::trim);
@@ -152,13 +152,13 @@ impl<R: BufRead> Rows<R> {
                     Quantity::Delay => span(value).map(Span::as_ps),
                 };
                 let value = value.map_err(|error| format!("{}: {error}", quantity.name()))?;
-                Ok(Some(Row { at, value }))
+                Ok(Some(Step { at, value }))
             }
         }
     }
 
     /// Checks the order of the rows, and their rates.
-    fn in_order(&mut self, row: Row) -> Result<Row, TraceError> {
+    fn in_order(&mut self, row: Step) -> Result<Step, TraceError> {
         let bursts = self.format == Format::Mahimahi;
         match self.last {
             Some(last) if row.at < last => {
@@ -240,7 +240,7 @@ mod tests {
     fn all(format: Format, text: &[u8]) -> Result<Vec<(Span, u64)>, TraceError> {
         let mut rows = Rows::new(text, format);
         let mut all = Vec::new();
-        while let Some(Row { at, value }) = rows.next()? {
+        while let Some(Step { at, value }) = rows.next()? {
             all.push((at, value));
         }
         Ok(all)

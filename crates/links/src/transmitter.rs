@@ -93,10 +93,13 @@ impl Transmitter {
     /// zero for ever before that.
     #[inline]
     pub fn transmit(&mut self, bytes: u32, now: Time) -> Time {
+        // A transmission ends at a whole picosecond. What passes in the rest of it counts for the next packet
+        // only if that follows at once.
         let excess = if self.free_at == now { self.excess } else { 0 };
         if self.rate > 0 && bytes < SMALL {
             let need = (u64::from(bytes) * BYTE as u64).saturating_sub(excess);
             let time = need.div_ceil(self.rate);
+            // The usual case: the packet ends within this piece of the profile.
             if time <= self.until.as_ps() - now.as_ps() {
                 self.free_at = now + Span::from_ps(time);
                 self.excess = time.wrapping_mul(self.rate).wrapping_sub(need);
@@ -187,7 +190,9 @@ impl Transmitter {
                     self.excess = (time * rate - need) as u64;
                     return self.free_at;
                 }
+                // Bits in flight do not wait for the new rate: the rest of the packet continues with it.
                 need -= rest * rate;
+            // A piece without a rate has opportunities at its start only, as in a trace of mahimahi.
             } else if at == self.from {
                 let bytes = need.div_ceil(BYTE);
                 if bytes <= u128::from(self.burst) {
@@ -231,6 +236,7 @@ impl Window {
         let passed = (self.until <= at).then(|| {
             let bits = u128::from(self.bytes) * 8 * 1_000_000_000_000;
             self.bytes = 0;
+            // Windows lie on a fixed grid, so that the rate does not depend on when packets come.
             self.until = Time::ZERO + WINDOW * (at.as_ps() / WINDOW.as_ps() + 1);
             (bits / u128::from(WINDOW.as_ps())) as u64
         });

@@ -135,11 +135,11 @@ impl Statistics {
 
 impl Probe<Frame> for Statistics {
     #[inline]
-    fn sent(&mut self, _: PortId, meta: &Meta, _: &Frame, now: Time) {
+    fn on_transmission(&mut self, _: PortId, meta: &Meta, _: &Frame, now: Time) {
         self.record_departure(now.since(meta.arrived), meta.bytes);
     }
 
-    fn dropped(&mut self, _: PortId, meta: &Meta, _: &Frame, why: DropReason, _: Time) {
+    fn on_drop(&mut self, _: PortId, meta: &Meta, _: &Frame, why: DropReason, _: Time) {
         // Losses of the link emulation are counted apart from the drops of the discipline.
         if why != DropReason::Wire {
             self.record_drop(why, meta.bytes);

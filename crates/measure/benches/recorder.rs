@@ -36,10 +36,10 @@ fn pass(recorder: &mut Recorder, port: PortId, start: Time) -> Time {
     for i in 0..PACKETS {
         let next_hops = NextHops::new([(i % 5 % 3) as u16]);
         let meta = Meta { bytes: 1_500, flow: FlowKey(i % 10), arrived: now, next_hops, ..Meta::default() };
-        Probe::<()>::emitted(recorder, 0, &meta, &(), now);
-        Probe::<()>::arrived(recorder, black_box(port), &meta, now);
+        Probe::<()>::on_emission(recorder, 0, &meta, &(), now);
+        Probe::<()>::on_arrival(recorder, black_box(port), &meta, now);
         let left = now + Span::us(10 + i % 7);
-        Probe::<()>::sent(recorder, black_box(port), &meta, &(), left);
+        Probe::<()>::on_transmission(recorder, black_box(port), &meta, &(), left);
         now = left;
     }
     now

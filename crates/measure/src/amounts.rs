@@ -1,6 +1,6 @@
 //! Numbers with their units, for people.
 
-use crate::metrics::{Named, named};
+use crate::metrics::{MetricName, named};
 
 /// A number with its unit, in the prefix that suits it.
 pub fn amount(number: f64, unit: &str) -> String {
@@ -50,7 +50,7 @@ pub fn of_metric(metric: &str, number: f64) -> String {
 
 /// The unit of a metric.
 pub fn unit_of(metric: &str) -> &'static str {
-    named(metric).map_or("1", |Named { definition, .. }| definition.unit.symbol())
+    named(metric).map_or("1", |MetricName { definition, .. }| definition.unit.symbol())
 }
 
 #[cfg(test)]

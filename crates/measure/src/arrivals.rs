@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use giveway_qdisc::{PortId, Span, Time};
 
-use crate::layout::{Crossed, Layout};
+use crate::layout::{Layout, PortsOnRoute};
 use crate::series::Series;
 
 /// Packets at their receivers: for each measured port those that crossed it, by source and stretch of time.
 #[derive(Clone)]
 pub(crate) struct Arrivals {
     measured: Vec<PortId>,
-    crossed: Option<Crossed>,
+    crossed: Option<PortsOnRoute>,
     pairs: Pairs,
     /// Sets of measured ports, as their places in `series`. Each pair of nodes carries the number of its set.
     sets: Vec<Vec<usize>>,
@@ -169,7 +169,7 @@ mod tests {
         };
         let layout = Layout {
             measured: vec![PortId(5), PortId(2)],
-            crossed: Some(Crossed::new(Arc::new(routes))),
+            crossed: Some(PortsOnRoute::new(Arc::new(routes))),
             until: Time::s(1),
             ..Layout::default()
         };

@@ -33,7 +33,7 @@ const HOLDING: Span = Span::ms(10);
 /// The streams of one port.
 #[derive(Clone)]
 pub(crate) struct Bursts {
-    part: Part,
+    part: Interval,
     /// All packets offered to the port.
     pub arrivals: Stream,
     /// Departures by next hop, in the order of their first packets.
@@ -47,7 +47,7 @@ pub(crate) struct Bursts {
 
 /// The measurement interval.
 #[derive(Clone, Copy)]
-struct Part {
+struct Interval {
     from: Time,
     until: Time,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Runs {
 /// The times of packets.
 #[derive(Clone)]
 pub(crate) struct Stream {
-    part: Part,
+    part: Interval,
     windows: [Windows; WINDOWS.len()],
     servers: Servers,
 }
@@ -114,17 +114,17 @@ struct Servers {
 
 impl Bursts {
     pub(crate) fn new(layout: &Layout) -> Bursts {
-        let part = Part { from: layout.from, until: layout.until };
+        let part = Interval { from: layout.from, until: layout.until };
         Bursts { part, arrivals: Stream::new(part), next_hops: Vec::new(), places: Vec::new(), run: (0, 0) }
     }
 
     #[inline]
-    pub(crate) fn arrived(&mut self, now: Time) {
+    pub(crate) fn on_arrival(&mut self, now: Time) {
         self.arrivals.add(now);
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
+    pub(crate) fn on_departure(&mut self, meta: &Meta, now: Time) {
         let node = meta.next_hops.iter().next();
         let slot = node.map_or(0, |node| usize::from(node) + 1);
         let place = match self.places.get(slot) {
@@ -203,7 +203,7 @@ impl Bursts {
     }
 }
 
-impl Part {
+impl Interval {
     fn measures(self, now: Time) -> bool {
         self.from <= now && now < self.until
     }
@@ -238,7 +238,7 @@ impl Runs {
 }
 
 impl Stream {
-    fn new(part: Part) -> Stream {
+    fn new(part: Interval) -> Stream {
         let windows = WINDOWS.map(|(_, length)| Windows::new(length, part.from));
         Stream { part, windows, servers: Servers { y: 0.0, at: Time::ZERO, sum: 0.0, squares: 0.0 } }
     }
@@ -314,7 +314,7 @@ impl Windows {
 impl Servers {
     /// Decays Y until `now`, and integrates it over the part of that time within the measurement interval.
     #[inline]
-    fn advance(&mut self, now: Time, part: Part) {
+    fn advance(&mut self, now: Time, part: Interval) {
         if self.at < part.from {
             self.decay(now.min(part.from));
         }
@@ -351,7 +351,7 @@ mod tests {
 
     /// A stream of packets at these times, measured from 1 s to `until`.
     fn stream(until: Time, times: impl IntoIterator<Item = Time>) -> Stream {
-        let mut stream = Stream::new(Part { from: Time::s(1), until });
+        let mut stream = Stream::new(Interval { from: Time::s(1), until });
         times.into_iter().for_each(|now| stream.add(now));
         stream.close();
         stream
@@ -462,7 +462,7 @@ mod tests {
         let (b, c) = (Some(4), Some(2));
         for (ms, hop) in (9..).zip([c, b, b, b, None, None, c, c, b, b]) {
             let meta = Meta { next_hops: NextHops::new(hop), ..Meta::default() };
-            bursts.sent(&meta, Time::ms(ms));
+            bursts.on_departure(&meta, Time::ms(ms));
         }
         bursts.close();
         let all = bursts.runs();

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::table::{Estimate, Row, Table};
+use crate::table::{DisciplineRow, Estimate, Table};
 use crate::terminal::Style;
 
 /// The senders of a contest, and the names under which the metrics of their pairs are found.
@@ -23,7 +23,7 @@ pub struct Contest {
 
 impl Contest {
     /// The share of `one` in what arrives from it and `other`, from 0 to 1.
-    fn share(&self, row: &Row, one: usize, other: usize) -> Estimate {
+    fn share(&self, row: &DisciplineRow, one: usize, other: usize) -> Estimate {
         let goodput =
             |one: usize, other: usize| row.metric(&format!("src.{}.goodput_bps", self.groups[one][other]));
         let (Some(mine), Some(theirs)) = (goodput(one, other), goodput(other, one)) else {
@@ -37,12 +37,18 @@ impl Contest {
     }
 
     /// Jain's index of the flows of a sender that shares its link with others of its kind.
-    fn alike<'a>(&self, row: &'a Row, one: usize) -> Option<&'a Estimate> {
+    fn alike<'a>(&self, row: &'a DisciplineRow, one: usize) -> Option<&'a Estimate> {
         row.metric(&format!("src.{}.jain", self.groups[one][one]))
     }
 
     /// A metric of the link of a pair, such as `sojourn_p50_s`.
-    fn of_link<'a>(&self, row: &'a Row, one: usize, other: usize, metric: &str) -> Option<&'a Estimate> {
+    fn of_link<'a>(
+        &self,
+        row: &'a DisciplineRow,
+        one: usize,
+        other: usize,
+        metric: &str,
+    ) -> Option<&'a Estimate> {
         row.metric(&format!("at.{}.{metric}", self.ports[one][other]))
     }
 
@@ -111,7 +117,7 @@ impl Contest {
         table.rows.iter().filter_map(|row| self.finding(row)).collect()
     }
 
-    fn finding(&self, row: &Row) -> Option<String> {
+    fn finding(&self, row: &DisciplineRow) -> Option<String> {
         let shares = self.shares(row);
         let mean = |line: &[Option<f64>]| {
             let known: Vec<f64> = line.iter().flatten().copied().collect();
@@ -138,7 +144,7 @@ impl Contest {
 
     /// The shares under one discipline as JSON: an object for each row, with an object for each column that
     /// has `mean`, `ci95` and `per_seed`.
-    pub fn to_json(&self, row: &Row) -> Value {
+    pub fn to_json(&self, row: &DisciplineRow) -> Value {
         let all = || self.senders.iter().enumerate();
         let of_row = |one| -> Map<String, Value> {
             let others = all().filter(|(other, _)| *other != one);
@@ -148,7 +154,7 @@ impl Contest {
     }
 
     /// The mean shares under one discipline, by row and column, from 0 to 1. The diagonal is missing.
-    pub fn shares(&self, row: &Row) -> Vec<Vec<Option<f64>>> {
+    pub fn shares(&self, row: &DisciplineRow) -> Vec<Vec<Option<f64>>> {
         let count = self.senders.len();
         let mean = |one, other| if one == other { None } else { self.share(row, one, other).mean };
         (0..count).map(|one| (0..count).map(|other| mean(one, other)).collect()).collect()

@@ -24,7 +24,7 @@ impl Emissions {
     }
 
     #[inline]
-    pub(crate) fn emitted(&mut self, source: u16, now: Time) {
+    pub(crate) fn on_emission(&mut self, source: u16, now: Time) {
         if now < self.from {
             return;
         }
@@ -81,7 +81,7 @@ mod tests {
         let layout = Layout { from: Time::ms(5), until: Time::ms(48), ..Layout::default() };
         let mut emissions = Emissions::new(&layout);
         for (source, ms) in [(1, 4), (1, 5), (1, 14), (3, 15), (1, 44), (1, 45), (1, 60)] {
-            emissions.emitted(source, Time::ms(ms));
+            emissions.on_emission(source, Time::ms(ms));
         }
         let counted: [&[u32]; 4] = [&[], &[2, 0, 0, 1], &[], &[0, 1, 0, 0]];
         assert_eq!(emissions.packets, counted);

@@ -22,7 +22,7 @@ struct Flow {
 }
 
 impl Episodes {
-    pub(crate) fn arrived(&mut self, meta: &Meta) {
+    pub(crate) fn on_arrival(&mut self, meta: &Meta) {
         let flow = self.0.entry(meta.flow).or_default();
         flow.episodes += u64::from(flow.queued == 0);
         flow.queued += 1;
@@ -32,7 +32,7 @@ impl Episodes {
     }
 
     /// Counts a packet that left the queue, sent or dropped.
-    pub(crate) fn left(&mut self, meta: &Meta) {
+    pub(crate) fn on_leave(&mut self, meta: &Meta) {
         let flow = self.0.get_mut(&meta.flow).expect("a port sends and drops only packets that arrived");
         flow.queued -= 1;
     }

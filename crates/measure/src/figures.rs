@@ -1,16 +1,16 @@
 //! The metrics of the tables: their groups, headings and digits. The terminal and the report share them.
 
-mod kind;
+mod number_style;
 mod plan;
 
 use self::plan::{COMPLETION_TIMES, DETAILED, GROUPS, SWITCH};
 use crate::metrics::{Unit, is_carried, named, short_label, size_class};
-use crate::table::{Estimate, Row};
+use crate::table::{DisciplineRow, Estimate};
 
-pub use self::kind::{Kind, RATE, TIME};
+pub use self::number_style::{NumberStyle, RATE, TIME};
 
 /// A column with its numbers as text.
-pub struct Written {
+pub struct TextColumn {
     /// The lines of the heading: title and unit.
     pub heading: [String; 2],
     /// The text of each row.
@@ -24,11 +24,11 @@ pub struct Group {
     /// The title above its columns.
     pub title: String,
     /// Its columns, left to right.
-    pub columns: Vec<Written>,
+    pub columns: Vec<TextColumn>,
 }
 
 /// The groups of columns for which any of these rows has a value.
-pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
+pub fn groups(rows: &[&DisciplineRow], ascii: bool, detailed: bool) -> Vec<Group> {
     let known = |metric: &str| rows.iter().any(|row| row.mean(metric).is_some());
     let write = |title: &str, columns: &[Column]| Group {
         title: title.to_owned(),
@@ -59,7 +59,7 @@ pub fn groups(rows: &[&Row], ascii: bool, detailed: bool) -> Vec<Group> {
 struct Column {
     title: String,
     metric: String,
-    kind: Kind,
+    kind: NumberStyle,
 }
 
 /// The columns of a group, with the short labels of their metrics. A heading leaves out what the title of the
@@ -71,7 +71,8 @@ fn columns(title: &str, metrics: &[impl AsRef<str>]) -> Vec<Column> {
         let first = said.split(' ').next().unwrap_or_default();
         let rest = label.strip_prefix(first).and_then(|rest| rest.strip_prefix(' '));
         let heading = if label == title { "" } else { rest.unwrap_or(&label) };
-        let column = Column { title: heading.to_owned(), metric: metric.to_owned(), kind: Kind::of(metric) };
+        let column =
+            Column { title: heading.to_owned(), metric: metric.to_owned(), kind: NumberStyle::of(metric) };
         said = label;
         column
     };
@@ -79,17 +80,17 @@ fn columns(title: &str, metrics: &[impl AsRef<str>]) -> Vec<Column> {
 }
 
 /// The Hurst parameter of each source that the metrics name.
-fn hurst(rows: &[&Row]) -> Vec<Column> {
+fn hurst(rows: &[&DisciplineRow]) -> Vec<Column> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name));
     let column = |metric: &String| {
         let source = metric.strip_prefix("src.")?.strip_suffix(".hurst")?;
-        Some(Column { title: source.to_owned(), metric: metric.clone(), kind: Kind::Index })
+        Some(Column { title: source.to_owned(), metric: metric.clone(), kind: NumberStyle::Index })
     };
     names.filter_map(column).collect()
 }
 
 /// Completion times by size, a title with metrics for each class that the metrics name.
-fn classes(rows: &[&Row]) -> Vec<(String, [String; 4])> {
+fn classes(rows: &[&DisciplineRow]) -> Vec<(String, [String; 4])> {
     let names = rows.first().into_iter().flat_map(|row| row.metrics.iter().map(|(name, _)| name.as_str()));
     let class = |name: &str| {
         let class = name.strip_prefix("fct_")?.strip_suffix("_p50_s")?;
@@ -103,8 +104,8 @@ fn classes(rows: &[&Row]) -> Vec<(String, [String; 4])> {
 impl Column {
     /// Columns of one kind in a group share a unit, so that they compare. If `carried` is true, a quantile
     /// with too few values behind it is left out.
-    fn write(&self, group: &[Column], rows: &[&Row], ascii: bool, carried: bool) -> Written {
-        fn shown<'a>(row: &'a Row, metric: &str, carried: bool) -> Option<&'a Estimate> {
+    fn write(&self, group: &[Column], rows: &[&DisciplineRow], ascii: bool, carried: bool) -> TextColumn {
+        fn shown<'a>(row: &'a DisciplineRow, metric: &str, carried: bool) -> Option<&'a Estimate> {
             row.metric(metric).filter(|_| !carried || is_carried(row, metric))
         }
         let alike = group.iter().filter(|column| column.kind == self.kind);
@@ -122,7 +123,7 @@ impl Column {
             estimates.iter().map(|estimate| self.kind.cell(*estimate, scale, ascii)).collect();
         let heading = [self.title.clone(), unit];
         let width = heading.iter().chain(&cells).map(|text| text.chars().count()).max().unwrap_or(0);
-        Written { heading, cells, width }
+        TextColumn { heading, cells, width }
     }
 }
 
@@ -136,7 +137,7 @@ mod tests {
         let one = |value: f64| Estimate { mean: Some(value), ci95: None, per_seed: vec![Some(value)] };
         let metrics = [("flow_table_mean", 4.5), ("flow_table_max", 24.0), ("flow_table_entry_bytes", 16.0)];
         let metrics = metrics.map(|(name, value)| (name.to_owned(), one(value))).into();
-        let row = Row { qdisc: "efd".into(), seeds: vec![1], metrics };
+        let row = DisciplineRow { qdisc: "efd".into(), seeds: vec![1], metrics };
         let groups = groups(&[&row], true, true);
         let shown_found = groups.iter().flat_map(|group| &group.columns);
         let shown_found: Vec<String> =
@@ -159,7 +160,7 @@ mod tests {
             ("src.calls.hurst", None),
         ];
         let metrics = metrics.map(|(name, value)| (name.to_owned(), one(value))).into();
-        let row = Row { qdisc: "efd".into(), seeds: vec![1], metrics };
+        let row = DisciplineRow { qdisc: "efd".into(), seeds: vec![1], metrics };
         let shown_found: Vec<String> = groups(&[&row], true, false)
             .iter()
             .flat_map(|group| group.columns.iter().map(move |column| (group, column)))

@@ -4,10 +4,10 @@
 //! ([`Difference`]).
 
 use crate::difference::Difference;
-use crate::figures::Kind;
+use crate::figures::NumberStyle;
 use crate::metrics::{Better, better, label};
 use crate::names::short_names;
-use crate::table::{Row, Table};
+use crate::table::{DisciplineRow, Table};
 
 /// Metrics that users notice, in the order of the sentences.
 const BENEFITS: [&str; 5] = ["page_load_p50_s", "fct_p50_s", "fct_p99_s", SMALL_PACKETS, "jain"];
@@ -20,8 +20,8 @@ const ALL_PACKETS: &str = "sojourn_p99_s";
 const COSTS: [&str; 3] = ["goodput_bps", "flows_incomplete", "bytes_incomplete"];
 
 /// The mean of a metric in a row, with its interval and its unit.
-fn value(row: &Row, metric: &str) -> String {
-    let (estimate, kind) = (row.metric(metric), Kind::of(metric));
+fn value(row: &DisciplineRow, metric: &str) -> String {
+    let (estimate, kind) = (row.metric(metric), NumberStyle::of(metric));
     let (scale, unit) = kind.unit(estimate.and_then(|e| e.mean).into_iter());
     let number = kind.cell(estimate, scale, false).replace('±', " ± ");
     if unit.is_empty() { number } else { format!("{number} {unit}") }
@@ -30,7 +30,7 @@ fn value(row: &Row, metric: &str) -> String {
 /// The rows of a table with a metric, the best mean first.
 #[derive(Debug)]
 struct Ranking<'a> {
-    rows: Vec<(&'a Row, String)>,
+    rows: Vec<(&'a DisciplineRow, String)>,
     /// Number of rows at the top without a measurable difference to the first.
     leaders: usize,
     /// True if every row has an interval.
@@ -48,7 +48,8 @@ pub fn findings(table: &Table) -> Vec<String> {
     let mut sentences: Vec<String> =
         benefits.iter().map(|(metric, ranking)| ranking.sentence(metric)).collect();
     if table.rows.len() > 1 {
-        let leaders: Vec<&Row> = benefits.iter().flat_map(|(_, ranking)| ranking.leaders()).collect();
+        let leaders: Vec<&DisciplineRow> =
+            benefits.iter().flat_map(|(_, ranking)| ranking.leaders()).collect();
         sentences.extend(COSTS.into_iter().filter_map(|metric| cost(table, metric, &leaders)));
     } else {
         sentences
@@ -66,7 +67,8 @@ impl<'a> Ranking<'a> {
     fn new(table: &'a Table, metric: &str) -> Option<Ranking<'a>> {
         let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
         let named = table.rows.iter().zip(short_names(&specs));
-        let mut rows: Vec<(&Row, String)> = named.filter(|(row, _)| row.mean(metric).is_some()).collect();
+        let mut rows: Vec<(&DisciplineRow, String)> =
+            named.filter(|(row, _)| row.mean(metric).is_some()).collect();
         // Stable, so that equals stay in the order of the scenario.
         rows.sort_by(|(a, _), (b, _)| {
             let means = [a, b].map(|row| row.mean(metric).expect("rows without the metric were left out"));
@@ -76,7 +78,7 @@ impl<'a> Ranking<'a> {
         let first = rows.first()?.0.metric(metric)?;
         // Values with equal texts count as equal, even if digits that are not shown differ.
         let shown = value(rows[0].0, metric);
-        let same = |(row, _): &&(&Row, String)| {
+        let same = |(row, _): &&(&DisciplineRow, String)| {
             let difference = row.metric(metric).and_then(|other| Difference::between(first, other));
             difference.is_some_and(|found| !found.is_measurable()) || value(row, metric) == shown
         };
@@ -86,7 +88,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// The rows without a measurable difference to the best; none if that is all rows.
-    fn leaders(&self) -> Vec<&'a Row> {
+    fn leaders(&self) -> Vec<&'a DisciplineRow> {
         let leading = if self.leaders < self.rows.len() { self.leaders } else { 0 };
         self.rows[..leading].iter().map(|(row, _)| *row).collect()
     }
@@ -96,7 +98,7 @@ impl<'a> Ranking<'a> {
         let noun = label(metric);
         let most = if better(metric) == Better::Low { "lowest" } else { "highest" };
         let (best, rest) = self.rows.split_at(self.leaders);
-        let with = |place: &(&Row, String)| format!("{} with {}", value(place.0, metric), place.1);
+        let with = |place: &(&DisciplineRow, String)| format!("{} with {}", value(place.0, metric), place.1);
         let others = match rest {
             [] => String::new(),
             [only] => format!("; {}", with(only)),
@@ -121,7 +123,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// The values from the best of these rows to the worst.
-    fn range(&self, metric: &str, rows: &[(&Row, String)]) -> String {
+    fn range(&self, metric: &str, rows: &[(&DisciplineRow, String)]) -> String {
         let ends =
             [rows.first(), rows.last()].map(|end| value(end.expect("there are several rows").0, metric));
         if ends[0] == ends[1] { ends[0].clone() } else { format!("{} to {}", ends[0], ends[1]) }
@@ -130,7 +132,7 @@ impl<'a> Ranking<'a> {
 
 /// The cost of the leaders in this metric, or its ranking if there are no leaders; `None` if it was not
 /// measured.
-fn cost(table: &Table, metric: &str, leaders: &[&Row]) -> Option<String> {
+fn cost(table: &Table, metric: &str, leaders: &[&DisciplineRow]) -> Option<String> {
     let ranking = Ranking::new(table, metric)?;
     let mut costs: Vec<String> = Vec::new();
     for (row, name) in &ranking.rows[ranking.leaders..] {

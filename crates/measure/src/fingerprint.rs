@@ -73,12 +73,12 @@ impl Fingerprint {
 
     /// Adds a packet that was sent.
     #[inline]
-    pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
+    pub(crate) fn on_departure(&mut self, meta: &Meta, now: Time) {
         self.packet(SENT, meta, now);
     }
 
     /// Adds a packet that was dropped.
-    pub(crate) fn dropped(&mut self, meta: &Meta, why: DropReason, now: Time) {
+    pub(crate) fn on_drop(&mut self, meta: &Meta, why: DropReason, now: Time) {
         self.packet(DROPPED + ((why as u64) << 56), meta, now);
     }
 

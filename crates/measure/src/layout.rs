@@ -9,20 +9,20 @@ use crate::contest::Contest;
 
 /// A function that returns the measured ports on the route between pairs of nodes, sender first.
 #[derive(Clone)]
-pub struct Crossed(Arc<Routes>);
+pub struct PortsOnRoute(Arc<Routes>);
 
 type Routes = dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync;
 
-impl Crossed {
+impl PortsOnRoute {
     /// The ports that this function returns.
-    pub fn new(routes: Arc<Routes>) -> Crossed {
-        Crossed(routes)
+    pub fn new(routes: Arc<Routes>) -> PortsOnRoute {
+        PortsOnRoute(routes)
     }
 
     /// Restricts the result to `port`: other flows cross no port.
-    pub fn only(&self, port: PortId) -> Crossed {
+    pub fn only(&self, port: PortId) -> PortsOnRoute {
         let all = self.clone();
-        Crossed(Arc::new(move |pairs| {
+        PortsOnRoute(Arc::new(move |pairs| {
             let crossed = all.of(pairs).into_iter();
             crossed.map(|ports| ports.into_iter().filter(|known| *known == port).collect()).collect()
         }))
@@ -34,19 +34,19 @@ impl Crossed {
     }
 }
 
-impl fmt::Debug for Crossed {
+impl fmt::Debug for PortsOnRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Crossed")
+        f.write_str("PortsOnRoute")
     }
 }
 
-impl PartialEq for Crossed {
+impl PartialEq for PortsOnRoute {
     /// True if both have the same function object. Two functions cannot be compared in another way.
-    fn eq(&self, other: &Crossed) -> bool {
+    fn eq(&self, other: &PortsOnRoute) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
-impl Eq for Crossed {}
+impl Eq for PortsOnRoute {}
 
 /// The plan of a recording. Take the fields that are unknown from [`Layout::default`].
 ///
@@ -58,7 +58,7 @@ pub struct Layout {
     /// The measured ports on the routes of flows. Goodput counts flows that cross the bottleneck. If several
     /// ports are measured, each has its own summary with the flows that cross it. If no port is measured,
     /// goodput counts flows that cross any port. `None` if unknown: then all flows count everywhere.
-    pub crossed: Option<Crossed>,
+    pub crossed: Option<PortsOnRoute>,
     /// Names of ports in tables.
     pub port_names: Vec<(PortId, String)>,
     /// Names of nodes, by number.

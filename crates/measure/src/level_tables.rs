@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::figures::Kind;
+use crate::figures::NumberStyle;
 use crate::metrics::short_label;
-use crate::table::{Estimate, Row, Table};
+use crate::table::{DisciplineRow, Estimate, Table};
 use crate::terminal::Style;
 
 /// Maximum number of classes of a level that are listed one by one. Of more, the extremes are.
@@ -23,7 +23,7 @@ const COLUMNS: [&str; 7] =
 /// The heading of a column with its unit, and the size of the unit.
 fn heading(metric: &str) -> (String, f64) {
     let name = format!("class.line.{metric}");
-    let (scale, unit) = Kind::of(&name).unit(std::iter::empty());
+    let (scale, unit) = NumberStyle::of(&name).unit(std::iter::empty());
     (format!("{} {unit}", short_label(&name)), scale)
 }
 
@@ -35,7 +35,7 @@ impl Table {
     }
 }
 
-fn of_row(row: &Row, style: Style) -> String {
+fn of_row(row: &DisciplineRow, style: Style) -> String {
     let classes = Classes::of(row);
     let levels = classes.all.iter().map(|(path, _)| level(path)).max().unwrap_or(0);
     let mut text = String::new();
@@ -56,7 +56,7 @@ fn level(path: &str) -> usize {
 }
 
 impl<'a> Classes<'a> {
-    fn of(row: &'a Row) -> Classes<'a> {
+    fn of(row: &'a DisciplineRow) -> Classes<'a> {
         let mut all: Vec<(&str, BTreeMap<&str, &Estimate>)> = Vec::new();
         for (name, estimate) in &row.metrics {
             let Some((path, metric)) = name.strip_prefix("class.").and_then(|rest| rest.rsplit_once('.'))

@@ -17,8 +17,8 @@
 //! });
 //! // A backend makes these calls. A packet of 1,250 bytes arrives, and its sojourn time is 2 ms.
 //! let meta = Meta { bytes: 1250, arrived: Time::ZERO, ..Meta::default() };
-//! Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
-//! Probe::<()>::sent(&mut recorder, PortId(0), &meta, &(), Time::ms(2));
+//! Probe::<()>::on_arrival(&mut recorder, PortId(0), &meta, Time::ZERO);
+//! Probe::<()>::on_transmission(&mut recorder, PortId(0), &meta, &(), Time::ms(2));
 //!
 //! let metrics = recorder.finish().summary.metrics;
 //! assert_eq!(metrics.value("utilization"), Some(0.01));
@@ -77,20 +77,20 @@ pub use emissions::BIN;
 pub use findings::findings;
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use holm::holm;
-pub use layout::{Crossed, Layout};
+pub use layout::{Layout, PortsOnRoute};
 pub use metrics::{
-    Better, Definition, Label, METRICS, Named, Statistic, Subject, Unit, behind, better, is_carried, jain,
-    label, named, page as metrics_page, responses, short_label,
+    Better, Definition, Label, METRICS, MetricName, Statistic, Subject, Unit, behind, better, is_carried,
+    jain, label, named, page as metrics_page, responses, short_label,
 };
 pub use names::{kind, short_names};
 pub use plot::DelayPlot;
 pub use recorder::Recorder;
 pub use rows::{
-    BurstRow, DelayRow, Delayed, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,
+    BurstRow, DelayRow, DelaySummary, EpisodeRow, LinkRow, Packets, ProgressRow, QueueRow, Record, ShareRow,
     SojournRow,
 };
 pub use student::t_quantile;
 pub use summary::{Metrics, Summary, unnamed};
-pub use table::{Estimate, Row, Table};
+pub use table::{DisciplineRow, Estimate, Table};
 pub use terminal::Style;
 pub use trial::Trial;

@@ -92,23 +92,23 @@ impl Meter {
     }
 
     #[inline]
-    pub(crate) fn arrived(&mut self, meta: &Meta, now: Time) {
+    pub(crate) fn on_arrival(&mut self, meta: &Meta, now: Time) {
         self.counters.arrived.add(meta.bytes);
         self.backlog.advance(now, self.from, self.until);
         self.backlog.now.add(meta.bytes);
         if let Some(episodes) = &mut self.episodes {
-            episodes.arrived(meta);
+            episodes.on_arrival(meta);
         }
         if let Some(bursts) = &mut self.bursts {
-            bursts.arrived(now);
+            bursts.on_arrival(now);
         }
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, meta: &Meta, now: Time) {
+    pub(crate) fn on_departure(&mut self, meta: &Meta, now: Time) {
         self.counters.sent.add(meta.bytes);
         self.data_packets += u64::from(carries_data(meta));
-        self.fingerprint.sent(meta, now);
+        self.fingerprint.on_departure(meta, now);
         let is_passed = |edge: Time| (self.latest.0 < edge) != (now < edge);
         if is_passed(self.from) || is_passed(self.until) {
             self.edges(now);
@@ -116,9 +116,9 @@ impl Meter {
         self.latest = (now, meta.bytes);
         self.backlog.advance(now, self.from, self.until);
         self.backlog.remove(meta.bytes);
-        self.left(meta);
+        self.on_leave(meta);
         if let Some(bursts) = &mut self.bursts {
-            bursts.sent(meta, now);
+            bursts.on_departure(meta, now);
         }
         if !self.measures(now) {
             return;
@@ -131,7 +131,7 @@ impl Meter {
         }
     }
 
-    pub(crate) fn dropped(&mut self, meta: &Meta, source: u16, why: DropReason, now: Time) {
+    pub(crate) fn on_drop(&mut self, meta: &Meta, source: u16, why: DropReason, now: Time) {
         let measured = u64::from(self.measures(now));
         if was_queued(why) {
             if let Some(drops) = self.drops_by_source.get_mut(usize::from(source)) {
@@ -140,10 +140,10 @@ impl Meter {
             self.counters.dropped.add(meta.bytes);
             self.backlog.advance(now, self.from, self.until);
             self.backlog.remove(meta.bytes);
-            self.left(meta);
+            self.on_leave(meta);
         }
         self.drops[why as usize] += measured;
-        self.fingerprint.dropped(meta, why, now);
+        self.fingerprint.on_drop(meta, why, now);
     }
 
     /// Counts the busy time at the edges of the interval. A transmission starts at `now`; if an edge lies
@@ -181,13 +181,13 @@ impl Meter {
     }
 
     #[inline]
-    fn left(&mut self, meta: &Meta) {
+    fn on_leave(&mut self, meta: &Meta) {
         if let Some(episodes) = &mut self.episodes {
-            episodes.left(meta);
+            episodes.on_leave(meta);
         }
     }
 
-    pub(crate) fn marked(&mut self, now: Time) {
+    pub(crate) fn on_mark(&mut self, now: Time) {
         self.counters.marked += 1;
         self.marks += u64::from(self.measures(now));
     }

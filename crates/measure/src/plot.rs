@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::figures::{RATE, TIME};
-use crate::rows::{DelayRow, Delayed};
+use crate::rows::{DelayRow, DelaySummary};
 use crate::terminal::Style;
 
 /// Delays over time of several disciplines with one seed.
@@ -168,8 +168,8 @@ impl Room {
 }
 
 /// The line of a source with these delays.
-fn line(source: &str, all: &[Option<Delayed>], room: usize, style: Style) -> Line {
-    let together = |some: &[Option<Delayed>]| some.iter().copied().flatten().reduce(Delayed::and);
+fn line(source: &str, all: &[Option<DelaySummary>], room: usize, style: Style) -> Line {
+    let together = |some: &[Option<DelaySummary>]| some.iter().copied().flatten().reduce(DelaySummary::and);
     let columns = columns(all, room, |some| together(some).map(|delay| delay.mean_s));
     let whole = together(all);
     let text = |value: Option<f64>| value.map_or("-".to_owned(), |s| TIME.text(s, style.ascii));
@@ -287,7 +287,7 @@ mod tests {
             port: "uplink".into(),
             source: source.into(),
             sojourn: None,
-            one_way: (source != "call" || at != 4).then_some(Delayed {
+            one_way: (source != "call" || at != 4).then_some(DelaySummary {
                 packets: 100,
                 mean_s: ms / 1e3,
                 max_s: 2.0 * ms / 1e3,
@@ -330,7 +330,11 @@ mod tests {
             let flat = |row: DelayRow| DelayRow {
                 source: "a call with a long name".to_owned(),
                 one_way: None,
-                sojourn: Some(Delayed { packets: 1, mean_s: (row.time.as_s() + 3.0) * 1e-5, max_s: 2e-4 }),
+                sojourn: Some(DelaySummary {
+                    packets: 1,
+                    mean_s: (row.time.as_s() + 3.0) * 1e-5,
+                    max_s: 2e-4,
+                }),
                 ..row
             };
             calls.map(flat).collect::<Vec<_>>()

@@ -337,9 +337,9 @@ mod tests {
         for second in 1..=2 {
             let now = Time::s(second);
             let meta = Meta { bytes: 1000, arrived: now, ..Meta::default() };
-            recorder.arrived(PortId(0), &meta, now);
-            recorder.sent(PortId(0), &meta, &(), now);
-            recorder.sample(PortId(0), held, &FlowTable::NONE, &[], now);
+            recorder.on_arrival(PortId(0), &meta, now);
+            recorder.on_transmission(PortId(0), &meta, &(), now);
+            recorder.on_sample(PortId(0), held, &FlowTable::NONE, &[], now);
             let part = recorder.part().ended(now).finish();
             assert_eq!(part.links[0].sent.unwrap().packets, second);
             rows.extend(part.queue.iter().filter(|row| row.backlog.is_some()).map(|row| row.time));

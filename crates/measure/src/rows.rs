@@ -108,10 +108,10 @@ pub struct DelayRow {
     pub source: String,
     /// Sojourn times at the port of the packets whose transmission started in the stretch; `None`
     /// without any.
-    pub sojourn: Option<Delayed>,
+    pub sojourn: Option<DelaySummary>,
     /// One-way delays of the data packets that crossed the port and reached their receiver in the stretch;
     /// `None` without any, or if the backend does not know when packets were sent.
-    pub one_way: Option<Delayed>,
+    pub one_way: Option<DelaySummary>,
     /// The mean rate that the link offered in the stretch; `None` if its rate does not vary.
     pub rate: Option<Rate>,
 }
@@ -119,7 +119,7 @@ pub struct DelayRow {
 /// The number of packets, at least one, and the mean and the largest of their delays. A quantile would need a
 /// histogram for each source and stretch; the largest delay is exact, also over several stretches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Delayed {
+pub struct DelaySummary {
     /// Number of packets.
     pub packets: u64,
     /// The mean delay, seconds.
@@ -128,12 +128,12 @@ pub struct Delayed {
     pub max_s: f64,
 }
 
-impl Delayed {
+impl DelaySummary {
     /// The delays of both groups of packets together.
-    pub fn and(self, other: Delayed) -> Delayed {
+    pub fn and(self, other: DelaySummary) -> DelaySummary {
         let packets = self.packets + other.packets;
         let sum_s = self.mean_s * self.packets as f64 + other.mean_s * other.packets as f64;
-        Delayed { packets, mean_s: sum_s / packets as f64, max_s: self.max_s.max(other.max_s) }
+        DelaySummary { packets, mean_s: sum_s / packets as f64, max_s: self.max_s.max(other.max_s) }
     }
 }
 

@@ -4,7 +4,7 @@ use giveway_qdisc::{Span, Time};
 
 use crate::layout::Layout;
 use crate::quantile::mean_s;
-use crate::rows::Delayed;
+use crate::rows::DelaySummary;
 
 /// Approximate number of stretches of the measurement interval.
 const STRETCHES: u64 = 100;
@@ -41,9 +41,9 @@ impl Sums {
     }
 
     /// The delays; `None` without packets.
-    pub(crate) fn delayed(&self) -> Option<Delayed> {
+    pub(crate) fn delayed(&self) -> Option<DelaySummary> {
         let mean_s = mean_s(self.delay_ps, self.packets)?;
-        Some(Delayed { packets: self.packets, mean_s, max_s: self.longest.as_s() })
+        Some(DelaySummary { packets: self.packets, mean_s, max_s: self.longest.as_s() })
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
         let bytes = |source| (0..51).map(|at| series.of(source, at).bytes).collect::<Vec<_>>();
         assert_eq!((bytes(0)[0], bytes(0)[1], bytes(0)[50]), (20, 40, 50));
         assert_eq!((bytes(3)[0], bytes(3).iter().sum::<u64>()), (30, 30));
-        assert_eq!(series.of(0, 50).delayed(), Some(Delayed { packets: 1, mean_s: 0.05, max_s: 0.05 }));
+        assert_eq!(series.of(0, 50).delayed(), Some(DelaySummary { packets: 1, mean_s: 0.05, max_s: 0.05 }));
         assert_eq!((series.of(0, 7).delayed(), series.of(9, 0).delayed()), (None, None));
     }
 

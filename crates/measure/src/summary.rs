@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::fingerprint::Fingerprint;
 
-/// Named metrics, in a fixed order. `None` for a metric that could not be measured.
+/// MetricName metrics, in a fixed order. `None` for a metric that could not be measured.
 /// [`METRICS`](crate::METRICS) defines each name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(Vec<(String, Option<f64>)>);
@@ -61,8 +61,8 @@ impl Serialize for Metrics {
 
 impl<'de> Deserialize<'de> for Metrics {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Metrics, D::Error> {
-        struct Named;
-        impl<'de> Visitor<'de> for Named {
+        struct MetricsVisitor;
+        impl<'de> Visitor<'de> for MetricsVisitor {
             type Value = Metrics;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("metrics: names with a number or null each")
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Metrics {
                 Ok(metrics)
             }
         }
-        deserializer.deserialize_map(Named)
+        deserializer.deserialize_map(MetricsVisitor)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::trial::Trial;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// The rows, in the order of the scenario.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DisciplineRow>,
     /// The fingerprint of all runs, in their order.
     pub fingerprint: Fingerprint,
     /// The number of events of all runs.
@@ -26,7 +26,7 @@ pub struct Table {
 
 /// One discipline over its seeds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct DisciplineRow {
     /// The specification of the discipline.
     pub qdisc: String,
     /// The seeds of its runs, in order.
@@ -69,7 +69,7 @@ impl Table {
             }
         }
         Table {
-            rows: qdiscs.into_iter().map(|qdisc| Row::new(qdisc, runs)).collect(),
+            rows: qdiscs.into_iter().map(|qdisc| DisciplineRow::new(qdisc, runs)).collect(),
             fingerprint: Fingerprint::combined(runs.iter().map(|(_, summary)| summary.fingerprint)),
             events: runs.iter().map(|(_, summary)| summary.events).sum(),
             bottleneck_packets: runs
@@ -82,11 +82,11 @@ impl Table {
     /// The metrics of one of several measured ports. The table has no metrics if there is no such port.
     pub fn at(&self, port: &str) -> Table {
         let prefix = format!("at.{port}.");
-        let part = |row: &Row| {
+        let part = |row: &DisciplineRow| {
             let mine = row.metrics.iter();
             let mine = mine
                 .filter_map(|(name, value)| Some((name.strip_prefix(&prefix)?.to_owned(), value.clone())));
-            Row { qdisc: row.qdisc.clone(), seeds: row.seeds.clone(), metrics: mine.collect() }
+            DisciplineRow { qdisc: row.qdisc.clone(), seeds: row.seeds.clone(), metrics: mine.collect() }
         };
         Table { rows: self.rows.iter().map(part).collect(), ..self.clone() }
     }
@@ -95,7 +95,7 @@ impl Table {
     /// with `qdisc`, `seeds` and `metrics` each, a metric being `mean`, `ci95` and `per_seed`. `cpu_s` is the
     /// processor time of all runs in seconds; the caller has the clock.
     pub fn to_json(&self, scenario: &str, cpu_s: f64) -> Value {
-        let results: Vec<Value> = self.rows.iter().map(Row::to_json).collect();
+        let results: Vec<Value> = self.rows.iter().map(DisciplineRow::to_json).collect();
         json!({
             "scenario": scenario,
             "fingerprint": self.fingerprint.to_string(),
@@ -107,8 +107,8 @@ impl Table {
     }
 }
 
-impl Row {
-    fn new(qdisc: &str, runs: &[(Trial, Summary)]) -> Row {
+impl DisciplineRow {
+    fn new(qdisc: &str, runs: &[(Trial, Summary)]) -> DisciplineRow {
         let mine: Vec<&(Trial, Summary)> = runs.iter().filter(|(trial, _)| trial.qdisc == qdisc).collect();
         let mut names: Vec<&str> = Vec::new();
         for (_, summary) in &mine {
@@ -120,7 +120,7 @@ impl Row {
         let per_seed = |name: &str| {
             by_name.iter().map(|run| run.get(name).copied().unwrap_or_else(|| unnamed(name))).collect()
         };
-        Row {
+        DisciplineRow {
             qdisc: qdisc.to_owned(),
             seeds: mine.iter().map(|(trial, _)| trial.seed).collect(),
             metrics: names

@@ -1,7 +1,7 @@
 //! Tables for the terminal: one row per discipline, numbers right-aligned, the unit in the heading.
 
-use crate::figures::{Group, Written, groups};
-use crate::table::{Row, Table};
+use crate::figures::{Group, TextColumn, groups};
+use crate::table::{DisciplineRow, Table};
 
 /// The style of a table on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Table {
     pub fn render(&self, style: Style) -> String {
         let names: Vec<Vec<String>> = self.row_names().iter().map(|name| broken(name)).collect();
         let name_width = names.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
-        let rows: Vec<&Row> = self.rows.iter().collect();
+        let rows: Vec<&DisciplineRow> = self.rows.iter().collect();
         let groups = groups(&rows, style.ascii, style.detailed);
         let room = style.width.saturating_sub(name_width);
         let mut text = String::new();
@@ -83,7 +83,7 @@ impl Group {
     }
 
     /// A line of the group, with a text for each column.
-    fn line<'a>(&'a self, text: impl Fn(&'a Written) -> &'a str) -> String {
+    fn line<'a>(&'a self, text: impl Fn(&'a TextColumn) -> &'a str) -> String {
         let mut line = " ".repeat(BETWEEN_GROUPS + self.padding());
         for (i, column) in self.columns.iter().enumerate() {
             if i > 0 {

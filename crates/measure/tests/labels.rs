@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use giveway_measure::figures::Kind;
-use giveway_measure::{Definition, METRICS, Named, Statistic, Subject, behind, label, named, short_label};
+use giveway_measure::figures::NumberStyle;
+use giveway_measure::{
+    Definition, METRICS, MetricName, Statistic, Subject, behind, label, named, short_label,
+};
 
 /// A name of a definition as a run has it.
 fn in_a_run(definition: &Definition, name: &str) -> String {
@@ -29,7 +31,7 @@ fn every_metric_has_its_own_label_and_all_other_texts() {
         assert!([description, edges, missing].iter().all(|text| text.ends_with('.')), "{names:?}");
         for pattern in *names {
             let name = in_a_run(definition, pattern);
-            let Named { definition: found, texts, .. } = named(&name).expect("the name is defined");
+            let MetricName { definition: found, texts, .. } = named(&name).expect("the name is defined");
             assert_eq!((found.names, found.subject), (*names, definition.subject), "{name}");
             assert!(!texts.noun.is_empty() && !short_label(&name).is_empty(), "{name}");
             assert!(!label(&name).contains('*') && !short_label(&name).contains('*'), "{name}");
@@ -86,7 +88,7 @@ fn every_quantile_has_a_name() {
 
 #[test]
 fn the_unit_and_the_digits_follow_from_the_definition() {
-    let text = |name: &str, value: f64| Kind::of(name).text(value, true);
+    let text = |name: &str, value: f64| NumberStyle::of(name).text(value, true);
     assert_eq!(text("fct_p50_s", 0.0123), "12.3 ms");
     assert_eq!(text("goodput_bps", 9.5e6), "9.50 Mbit/s");
     assert_eq!(text("utilization", 0.875), "87.5 %");

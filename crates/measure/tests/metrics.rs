@@ -12,8 +12,8 @@ use giveway_qdisc::{
 fn pass(recorder: &mut Recorder, bytes: u32, next_hop: Option<u16>, now: Time) {
     let meta =
         Meta { bytes, arrived: now, flow: FlowKey(7), next_hops: NextHops::new(next_hop), ..Meta::default() };
-    Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
-    Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
+    Probe::<()>::on_arrival(recorder, BOTTLENECK, &meta, now);
+    Probe::<()>::on_transmission(recorder, BOTTLENECK, &meta, &(), now);
 }
 
 /// 1,250 bytes take 10 ms. Three packets have 4 ms, 10 ms and 3 ms within the interval: 17 ms of a second.
@@ -40,7 +40,7 @@ fn the_link_is_busy_for_the_time_within_the_interval() {
 /// flow takes another route, over the other measured port. A group does not count, because its transfers do.
 #[test]
 fn goodput_is_that_of_flows_over_the_measured_ports() {
-    let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+    let crossed = giveway_measure::PortsOnRoute::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
         pairs.iter().map(|pair| vec![if *pair == (0, 1) { BOTTLENECK } else { PortId(2) }]).collect()
     }));
     let measured = vec![BOTTLENECK, PortId(2)];
@@ -49,7 +49,7 @@ fn goodput_is_that_of_flows_over_the_measured_ports() {
     let elsewhere = FlowReport { from: 1, to: 0, goodput_bytes: 70_000, ..transfer(3) };
     let group = FlowReport { kind: FlowKind::Group, goodput_bytes: 1_500, ..transfer(4) };
     for flow in [transfer(1), began_before, elsewhere, group] {
-        Probe::<()>::flow(&mut recorder, &flow);
+        Probe::<()>::on_flow(&mut recorder, &flow);
     }
     let record = recorder.finish();
     close(&record, "goodput_bps", 12_000.0);
@@ -155,7 +155,7 @@ fn streams_that_look_like_calls() {
     let large = FlowReport { bytes: 60_000, ..call(4, hour, 60, 0, 500) };
     let short = call(5, hour + Span::ms(1), 60, 0, 500);
     for flow in [call(1, hour, 50, 1, 10), call(2, Time::ZERO, 60, 0, 30), slow, large, short] {
-        Probe::<()>::flow(&mut recorder, &flow);
+        Probe::<()>::on_flow(&mut recorder, &flow);
     }
     let record = recorder.finish();
     close(&record, "voice_delay_mean_s", 0.02);
@@ -204,11 +204,11 @@ fn drops_of_a_group() {
     let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
     let mut drop_of = |source: u16, why, ms| {
         let meta = Meta { bytes: 100, arrived: Time::ms(ms), ..Meta::default() };
-        recorder.arrived(BOTTLENECK, &meta, Time::ms(ms));
+        recorder.on_arrival(BOTTLENECK, &meta, Time::ms(ms));
         if why == DropReason::Wire {
-            recorder.sent(BOTTLENECK, &meta, &source, Time::ms(ms));
+            recorder.on_transmission(BOTTLENECK, &meta, &source, Time::ms(ms));
         }
-        recorder.dropped(BOTTLENECK, &meta, &source, why, Time::ms(ms));
+        recorder.on_drop(BOTTLENECK, &meta, &source, why, Time::ms(ms));
     };
     drop_of(1, DropReason::Overlimit, 999);
     drop_of(1, DropReason::Overlimit, 1_000);
@@ -251,7 +251,7 @@ fn names_are_split_into_port_source_and_metric() {
 /// Counters of a discipline in the kernel are tested in another crate.
 #[test]
 fn every_metric_is_defined_and_tested() {
-    let crossed = giveway_measure::Crossed::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
+    let crossed = giveway_measure::PortsOnRoute::new(std::sync::Arc::new(|pairs: &[(u16, u16)]| {
         vec![vec![BOTTLENECK, PortId(2)]; pairs.len()]
     }));
     let measured = vec![BOTTLENECK, PortId(2)];
@@ -260,10 +260,10 @@ fn every_metric_is_defined_and_tested() {
     for why in DropReason::ALL {
         let now = Time::ms(1_500);
         let meta = Meta { bytes: 100, arrived: now, ..Meta::default() };
-        Probe::<()>::arrived(&mut recorder, BOTTLENECK, &meta, now);
-        recorder.dropped(BOTTLENECK, &meta, &(), why, now);
+        Probe::<()>::on_arrival(&mut recorder, BOTTLENECK, &meta, now);
+        recorder.on_drop(BOTTLENECK, &meta, &(), why, now);
     }
-    Probe::<()>::flow(&mut recorder, &transfer(1));
+    Probe::<()>::on_flow(&mut recorder, &transfer(1));
     let record = recorder.finish();
     for (name, _) in record.summary.metrics.iter() {
         assert!(named(name).is_some(), "the table of metrics has no row for {name}");

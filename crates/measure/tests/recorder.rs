@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::support::{BOTTLENECK, close, layout, missing, transfer, with_flows};
-use giveway_measure::{DelayRow, Delayed, EpisodeRow, Layout, ProgressRow, Record, Recorder};
+use giveway_measure::{DelayRow, DelaySummary, EpisodeRow, Layout, ProgressRow, Record, Recorder};
 use giveway_qdisc::{
     Backlog, Causes, ClassState, Cx, Divisible, DropReason, Ending, FlowKey, FlowKind, FlowReport, FlowTable,
     Meta, Next, NextHops, Packet, Port, PortCounters, PortId, Probe, Qdisc, Rate, SenderSample, Span,
@@ -15,15 +15,15 @@ fn packet(bytes: u32, arrived: Time) -> Meta {
 }
 
 fn arrive(recorder: &mut Recorder, bytes: u32, at: Time) {
-    Probe::<()>::arrived(recorder, BOTTLENECK, &packet(bytes, at), at);
+    Probe::<()>::on_arrival(recorder, BOTTLENECK, &packet(bytes, at), at);
 }
 
 fn send(recorder: &mut Recorder, bytes: u32, arrived: Time, at: Time) {
-    Probe::<()>::sent(recorder, BOTTLENECK, &packet(bytes, arrived), &(), at);
+    Probe::<()>::on_transmission(recorder, BOTTLENECK, &packet(bytes, arrived), &(), at);
 }
 
 fn drop_one(recorder: &mut Recorder, bytes: u32, why: DropReason, at: Time) {
-    recorder.dropped(BOTTLENECK, &packet(bytes, at), &(), why, at);
+    recorder.on_drop(BOTTLENECK, &packet(bytes, at), &(), why, at);
 }
 
 /// Two packets of 1,000 bytes are queued before the measurement interval. The queue has two until 1.25 s, one
@@ -106,7 +106,7 @@ fn the_measurement_interval_is_half_open() {
         send(&mut recorder, 1_250, at, at);
         arrive(&mut recorder, 100, at);
         drop_one(&mut recorder, 100, DropReason::Early, at);
-        Probe::<()>::marked(&mut recorder, BOTTLENECK, &packet(100, at), at);
+        Probe::<()>::on_mark(&mut recorder, BOTTLENECK, &packet(100, at), at);
     }
     let record = recorder.finish();
     close(&record, "utilization", 0.02);
@@ -316,6 +316,17 @@ fn fairness_within_a_source() {
     missing(&with_flows([transfer(1)]), "src.calls.jain");
 }
 
+/// Of two flows the one with the lower number is the first, and every byte that arrived counts.
+#[test]
+fn the_lead_of_one_of_two_flows() {
+    let flow = |id, goodput_bytes| FlowReport { goodput_bytes, ..transfer(id) };
+    close(&with_flows([flow(2, 1_000), flow(1, 3_000)]), "src.web.lead", 0.5);
+    close(&with_flows([flow(1, 0), flow(2, 500)]), "src.web.lead", -1.0);
+    missing(&with_flows([flow(1, 0), flow(2, 0)]), "src.web.lead");
+    missing(&with_flows([flow(1, 500)]), "src.web.lead");
+    missing(&with_flows([flow(1, 500), flow(2, 500), flow(3, 500)]), "src.web.lead");
+}
+
 /// A transfer and an endless transfer have 1 and 3 retransmissions among 10 and 30 data packets, of which one
 /// follows a timeout, one is a probe, and all are needless. Groups and datagrams do not count.
 #[test]
@@ -347,10 +358,13 @@ fn episodes_of_flows() {
         let mut recorder = Recorder::new(Layout { episodes, ..layout() });
         let meta = |flow, bytes| Meta { bytes, flow: FlowKey(flow), ..Meta::default() };
         let now = Time::ms(10);
-        let arrive = |recorder: &mut Recorder, meta| Probe::<()>::arrived(recorder, BOTTLENECK, &meta, now);
-        let depart = |recorder: &mut Recorder, meta| Probe::<()>::sent(recorder, BOTTLENECK, &meta, &(), now);
+        let arrive =
+            |recorder: &mut Recorder, meta| Probe::<()>::on_arrival(recorder, BOTTLENECK, &meta, now);
+        let depart = |recorder: &mut Recorder, meta| {
+            Probe::<()>::on_transmission(recorder, BOTTLENECK, &meta, &(), now)
+        };
         let lose = |recorder: &mut Recorder, meta, why| {
-            recorder.dropped(BOTTLENECK, &meta, &(), why, now);
+            recorder.on_drop(BOTTLENECK, &meta, &(), why, now);
         };
         arrive(&mut recorder, meta(1, 40));
         depart(&mut recorder, meta(1, 40));
@@ -363,7 +377,7 @@ fn episodes_of_flows() {
         arrive(&mut recorder, meta(2, 1_000));
         arrive(&mut recorder, meta(2, 1_000));
         // Events at other ports do not count.
-        Probe::<()>::arrived(&mut recorder, PortId(0), &meta(1, 1_500), now);
+        Probe::<()>::on_arrival(&mut recorder, PortId(0), &meta(1, 1_500), now);
         recorder.finish()
     };
     let row = |flow, packets, bytes, data_packets, episodes| {
@@ -388,8 +402,8 @@ fn bursts_at_a_port() {
             let next_hop = (i % 2 == 1 || i == 18).then_some(5);
             let meta =
                 Meta { bytes: 500, arrived: now, next_hops: NextHops::new(next_hop), ..Meta::default() };
-            Probe::<()>::arrived(&mut recorder, BOTTLENECK, &meta, now);
-            Probe::<()>::sent(&mut recorder, BOTTLENECK, &meta, &(), now);
+            Probe::<()>::on_arrival(&mut recorder, BOTTLENECK, &meta, now);
+            Probe::<()>::on_transmission(&mut recorder, BOTTLENECK, &meta, &(), now);
         }
         recorder.finish()
     };
@@ -436,7 +450,7 @@ fn the_hurst_parameter_needs_a_long_interval() {
         while now < until {
             now += Span::from_s_f64(rng.exponential(0.001));
             let source = rng.below(2) as u16;
-            recorder.emitted(0, &Meta::default(), &source, now);
+            recorder.on_emission(0, &Meta::default(), &source, now);
         }
         recorder.finish()
     };
@@ -469,7 +483,7 @@ fn samples_of_senders_are_kept_on_request() {
                 pacing_rate: Rate::mbit(2),
                 delivery_rate: Rate::mbit(1),
             };
-            Probe::<()>::sender(&mut recorder, &sample);
+            Probe::<()>::on_sender(&mut recorder, &sample);
         }
         recorder.finish().progress
     };
@@ -502,8 +516,8 @@ fn flow_tables_have_metrics_and_series() {
         (table(800, 0, 0, 0), &[]),
     ];
     for (ms, (sizes, gauges)) in [500, 1_000, 1_500, 2_000].into_iter().zip(sizes) {
-        Probe::<()>::sample(&mut recorder, BOTTLENECK, held, &sizes, gauges, Time::ms(ms));
-        Probe::<()>::sample(&mut recorder, PortId(0), held, &table(5_000, 0, 0, 0), &[], Time::ms(ms));
+        Probe::<()>::on_sample(&mut recorder, BOTTLENECK, held, &sizes, gauges, Time::ms(ms));
+        Probe::<()>::on_sample(&mut recorder, PortId(0), held, &table(5_000, 0, 0, 0), &[], Time::ms(ms));
     }
     let record = recorder.finish();
     close(&record, "flow_table_mean", 8.0);
@@ -551,8 +565,8 @@ fn links_that_are_not_measured() {
     let mut recorder = Recorder::new(layout());
     let (other, unknown) = (PortId(0), PortId(99));
     for port in [other, unknown] {
-        Probe::<()>::arrived(&mut recorder, port, &packet(500, Time::ZERO), Time::ZERO);
-        recorder.dropped(port, &packet(500, Time::ZERO), &(), DropReason::Early, Time::ZERO);
+        Probe::<()>::on_arrival(&mut recorder, port, &packet(500, Time::ZERO), Time::ZERO);
+        recorder.on_drop(port, &packet(500, Time::ZERO), &(), DropReason::Early, Time::ZERO);
     }
     let empty = recorder_links(&mut recorder, None);
     assert_eq!(empty, [(other, None, 1), (BOTTLENECK, Some(Backlog::ZERO), 0)]);
@@ -596,8 +610,8 @@ fn classes_have_the_metrics_of_the_interval() {
         longest: Span::ms(7),
         ..ClassState::default()
     };
-    Probe::<()>::class(&mut recorder, BOTTLENECK, &state(40), begin);
-    Probe::<()>::class(&mut recorder, BOTTLENECK, &state(100), end);
+    Probe::<()>::on_class(&mut recorder, BOTTLENECK, &state(40), begin);
+    Probe::<()>::on_class(&mut recorder, BOTTLENECK, &state(100), end);
     let metrics = recorder.finish().summary.metrics;
     let value = |name: &str| metrics.value(&format!("class.line/home.{name}"));
     assert_eq!((value("rate_bps"), value("ceil_bps")), (Some(2e6), Some(4e6)));
@@ -676,7 +690,7 @@ fn different_runs_have_different_fingerprints() {
         let names = names.map(str::to_owned).into();
         let mut recorder = Recorder::new(Layout { source_names: names, ..layout() });
         for (source, id) in indices.into_iter().zip(1..) {
-            Probe::<()>::flow(&mut recorder, &FlowReport { source, ..transfer(id) });
+            Probe::<()>::on_flow(&mut recorder, &FlowReport { source, ..transfer(id) });
         }
         recorder.finish().summary.fingerprint
     };
@@ -703,9 +717,9 @@ fn delays_over_time_by_hand() {
     let mut send = |source: u16, arrived: Time, wait: Span, at: PortId| {
         let meta = Meta { bytes: 100, arrived, ..Meta::default() };
         let payload = (source, Some(arrived));
-        recorder.arrived(at, &meta, arrived);
-        recorder.sent(at, &meta, &payload, arrived + wait);
-        recorder.delivered(1, &meta, &payload, arrived + wait + Span::ms(10));
+        recorder.on_arrival(at, &meta, arrived);
+        recorder.on_transmission(at, &meta, &payload, arrived + wait);
+        recorder.on_delivery(1, &meta, &payload, arrived + wait + Span::ms(10));
     };
     send(0, Time::ms(1_000), Span::ms(1), BOTTLENECK);
     send(2, Time::ms(1_005), Span::ms(2), BOTTLENECK);
@@ -713,14 +727,14 @@ fn delays_over_time_by_hand() {
     send(0, Time::ms(1_990), Span::ms(4), BOTTLENECK);
     // An acknowledgement has a sojourn time and no one-way delay.
     let meta = Meta { bytes: 40, arrived: Time::ms(1_996), ..Meta::default() };
-    recorder.arrived(BOTTLENECK, &meta, Time::ms(1_996));
-    recorder.sent(BOTTLENECK, &meta, &(0, None), Time::ms(1_996));
-    recorder.delivered(1, &meta, &(0, None), Time::ms(1_997));
+    recorder.on_arrival(BOTTLENECK, &meta, Time::ms(1_996));
+    recorder.on_transmission(BOTTLENECK, &meta, &(0, None), Time::ms(1_996));
+    recorder.on_delivery(1, &meta, &(0, None), Time::ms(1_997));
     let record = recorder.finish();
     assert_eq!(record.delays.len(), 100 * 2, "a row for each stretch of each name");
     assert!(record.delays.iter().all(|row| row.port == "port-1" && row.span == Span::ms(10)));
     let delayed = |packets, mean_ms: f64, max_ms: f64| {
-        Some(Delayed { packets, mean_s: mean_ms / 1e3, max_s: max_ms / 1e3 })
+        Some(DelaySummary { packets, mean_s: mean_ms / 1e3, max_s: max_ms / 1e3 })
     };
     let row = |source: &str, ms| {
         let mine = |row: &&DelayRow| row.source == source && row.time == Time::ms(ms);
@@ -733,7 +747,7 @@ fn delays_over_time_by_hand() {
     assert_eq!(row("calls", 1_030), (None, delayed(1, 13.0, 13.0)));
     // The last packet of the web arrives after the interval.
     assert_eq!(row("web", 1_990), (delayed(2, 2.0, 4.0), None));
-    let packets = |delayed: Option<Delayed>| delayed.map_or(0, |delayed| delayed.packets);
+    let packets = |delayed: Option<DelaySummary>| delayed.map_or(0, |delayed| delayed.packets);
     assert_eq!(record.delays.iter().map(|row| packets(row.sojourn)).sum::<u64>(), 5);
     assert_eq!(record.delays.iter().map(|row| packets(row.one_way)).sum::<u64>(), 3);
     let without = with_delays(layout()).finish();
@@ -757,16 +771,16 @@ fn delays_of_parts_are_those_of_the_whole() {
         // Receivers of both parts get packets of both sources.
         deliveries.push((sent + wait + Span::ms(3), 1 + (number / 2 % 2) as usize, meta, payload));
         let at_port = |recorder: &mut Recorder<Sent>| {
-            recorder.arrived(BOTTLENECK, &meta, sent);
-            recorder.sent(BOTTLENECK, &meta, &payload, sent + Span::us(number % 1_000));
+            recorder.on_arrival(BOTTLENECK, &meta, sent);
+            recorder.on_transmission(BOTTLENECK, &meta, &payload, sent + Span::us(number % 1_000));
         };
         at_port(&mut whole);
         at_port(&mut parts[0]);
     }
     deliveries.sort_by_key(|(now, ..)| *now);
     for (now, part, meta, payload) in deliveries {
-        whole.delivered(1, &meta, &payload, now);
-        parts[part].delivered(1, &meta, &payload, now);
+        whole.on_delivery(1, &meta, &payload, now);
+        parts[part].on_delivery(1, &meta, &payload, now);
     }
     let mut joined = whole.fresh();
     for (number, part) in parts.into_iter().enumerate() {

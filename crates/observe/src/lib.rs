@@ -9,7 +9,7 @@ mod cost;
 mod steps;
 
 use giveway_measure::{
-    Contest, Crossed, Discipline, Fingerprint, Layout, LinkRow, Metrics, QueueRow, Record, Recorder,
+    Contest, Discipline, Fingerprint, Layout, LinkRow, Metrics, PortsOnRoute, QueueRow, Record, Recorder,
     SojournRow, Summary,
 };
 use giveway_qdisc::{Backlog, PortId, Time};
@@ -225,7 +225,7 @@ fn of_network(network: &Network, keep_series: bool) -> Layout {
     let default = Layout::default();
     let mut layout = Layout {
         measured: measured.ports,
-        crossed: Some(Crossed::new(measured.crossed)),
+        crossed: Some(PortsOnRoute::new(measured.crossed)),
         port_names: measured
             .port_names
             .into_iter()

@@ -4,7 +4,7 @@ use giveway_disciplines::Spec;
 use giveway_measure::{Record, Recorder};
 use giveway_qdisc::{DropReason, Interest, Meta, PortId, Probe, Qdisc, Rate, Span, Time};
 use giveway_scenario::{Build, ChangeError, Network, Stepped, Trial};
-use giveway_sim::{Refused, Segment};
+use giveway_sim::{LinkChangeError, Segment};
 
 use crate::{recorded, recorder};
 
@@ -45,7 +45,7 @@ impl Probe<Segment> for Recent {
     }
 
     #[inline]
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if let Some(port) = self.at(at) {
             let sojourn = now.since(meta.arrived);
             port.packets += 1;
@@ -56,7 +56,7 @@ impl Probe<Segment> for Recent {
     }
 
     #[inline]
-    fn dropped(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
+    fn on_drop(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         if let Some(port) = self.at(at) {
             port.dropped += 1;
         }
@@ -108,7 +108,11 @@ impl Steps {
     ///
     /// # Errors
     /// The reason for which the link cannot be changed.
-    pub fn replace_by(&mut self, port: PortId, qdisc: Box<dyn Qdisc<Segment>>) -> Result<(), Refused> {
+    pub fn replace_by(
+        &mut self,
+        port: PortId,
+        qdisc: Box<dyn Qdisc<Segment>>,
+    ) -> Result<(), LinkChangeError> {
         self.stepped.replace_by(port, qdisc, &mut self.probes)
     }
 
@@ -116,7 +120,7 @@ impl Steps {
     ///
     /// # Errors
     /// The reason for which the link cannot be changed.
-    pub fn change_rate(&mut self, port: PortId, rate: Rate) -> Result<(), Refused> {
+    pub fn change_rate(&mut self, port: PortId, rate: Rate) -> Result<(), LinkChangeError> {
         self.stepped.change_rate(port, rate, &mut self.probes)
     }
 

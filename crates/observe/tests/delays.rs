@@ -1,6 +1,6 @@
 //! Delays over time of small networks, whose delays are calculated by hand.
 
-use giveway_measure::{DelayRow, Delayed, Record};
+use giveway_measure::{DelayRow, DelaySummary, Record};
 use giveway_observe::{observe, observe_network, run_divided};
 use giveway_qdisc::{PortId, Rate, Time};
 use giveway_scenario::Scenario;
@@ -52,8 +52,8 @@ fn record(scenario: &Scenario) -> Record {
 }
 
 /// The sums of a list of delays: the number of packets, their mean and the largest.
-fn whole(delays: impl Iterator<Item = Option<Delayed>>) -> Option<Delayed> {
-    delays.flatten().reduce(Delayed::and)
+fn whole(delays: impl Iterator<Item = Option<DelaySummary>>) -> Option<DelaySummary> {
+    delays.flatten().reduce(DelaySummary::and)
 }
 
 #[test]

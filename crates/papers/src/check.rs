@@ -108,7 +108,7 @@ impl Measure {
     /// The first thing that is missing.
     pub fn check(&self, experiment: &Experiment) -> Result<(), ContentError> {
         let Needs { timing, ideal, .. } = self.needs();
-        let (id, measure) = (experiment.id.clone(), self.words());
+        let (id, measure) = (experiment.id.clone(), self.label());
         if timing && experiment.cost.is_none() {
             return Err(ContentError::NeedsCost { experiment: id, measure });
         }

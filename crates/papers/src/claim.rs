@@ -271,7 +271,7 @@ impl WrittenTest {
     fn expand(&self, each: &Each, about: &About) -> Result<Vec<Test>, ContentError> {
         let without_run = self.measure.needs().no_run;
         if without_run && (self.experiment.is_some() || self.across.is_some() || self.of.is_some()) {
-            return Err(ContentError::NeedsNoRun(self.measure.words()));
+            return Err(ContentError::NeedsNoRun(self.measure.label()));
         }
         let selections = match (&self.experiment, &self.across) {
             _ if without_run => vec![Experiments::None],

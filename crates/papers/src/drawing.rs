@@ -126,7 +126,7 @@ impl Source<'_> {
             });
             self.series(name, points.collect())
         });
-        let axis = |measure: &Measure, log| numbers(&measure.unit().titled(&measure.words()), log);
+        let axis = |measure: &Measure, log| numbers(&measure.unit().titled(&measure.label()), log);
         self.drawing(axis(x, log_x), axis(y, log_y), Mark::Points, series.collect())
     }
 

@@ -1,6 +1,5 @@
-//! Finished runs as lines of a file, so that an interrupted study resumes where it stopped.
+//! Finished runs in a form that can be written, so that an interrupted study resumes where it stopped.
 //!
-//! The first line identifies the study: version, paper, scope and every run. Each further line is a run.
 //! Numbers are written as their bits, because a decimal text may be read as a neighbouring number, and a
 //! resumed study must have exactly the results of an uninterrupted one.
 
@@ -10,18 +9,17 @@ use giveway_measure::Fingerprint;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::Data;
-use crate::study::{Job, Observed, Study};
+use crate::study::{Observed, Study};
 
-/// A run as it is written.
-#[derive(Serialize, Deserialize)]
-struct Line {
-    run: String,
+/// A finished run as it is written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeptRun {
     numbers: Vec<Option<u64>>,
     data: Vec<Curve>,
 }
 
 /// The data of a curve as they are written.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Curve {
     Points(Vec<(u64, u64)>),
     Lines(Vec<Vec<(u64, u64)>>),
@@ -32,33 +30,25 @@ enum Curve {
 }
 
 impl Study {
-    /// The first line of a file of this study's runs.
+    /// Everything that the results of this study depend on: the paper, the scope and every run.
     pub fn identity(&self) -> String {
         let runs: String = self.jobs().iter().map(|job| self.name(job) + "\n").collect();
-        let print = Fingerprint::of(&format!("{self:?}{runs}"));
-        format!("{{\"giveway\":\"{}\",\"study\":\"{print}\"}}", env!("CARGO_PKG_VERSION"))
+        format!("study {}", Fingerprint::of(&format!("{self:?}{runs}")))
     }
+}
 
-    /// A finished run as a line without its end.
-    pub fn line(&self, job: &Job, observed: &Observed) -> String {
-        let numbers = observed.numbers.iter().map(|number| number.map(f64::to_bits)).collect();
-        let data = observed.data.iter().map(written).collect();
-        serde_json::to_string(&Line { run: self.name(job), numbers, data }).expect("it has no unusual keys")
+impl KeptRun {
+    /// A run in the form in which it is written.
+    pub fn of(run: &Observed) -> KeptRun {
+        let numbers = run.numbers.iter().map(|number| number.map(f64::to_bits)).collect();
+        KeptRun { numbers, data: run.data.iter().map(written).collect() }
     }
+}
 
-    /// The runs in a file that [`identity`](Study::identity) and [`line`](Study::line) made, by name. A
-    /// file of another study has none. A line that was cut off is left out.
-    pub fn read_lines(&self, text: &str) -> BTreeMap<String, Observed> {
-        let mut lines = text.lines();
-        if lines.next() != Some(self.identity().as_str()) {
-            return BTreeMap::new();
-        }
-        let line = |line: &str| {
-            let Line { run, numbers, data } = serde_json::from_str(line).ok()?;
-            let numbers = numbers.into_iter().map(|bits| bits.map(f64::from_bits)).collect();
-            Some((run, Observed { numbers, data: data.into_iter().map(read).collect() }))
-        };
-        lines.filter_map(line).collect()
+impl From<KeptRun> for Observed {
+    fn from(KeptRun { numbers, data }: KeptRun) -> Observed {
+        let numbers = numbers.into_iter().map(|bits| bits.map(f64::from_bits)).collect();
+        Observed { numbers, data: data.into_iter().map(read).collect() }
     }
 }
 

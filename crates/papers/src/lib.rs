@@ -60,6 +60,7 @@ mod verdict;
 
 pub use error::{ContentError, PaperError};
 pub use figure::{AxisData, FigureData, PanelData, SeriesData, StatedData};
+pub use kept::KeptRun;
 pub use listing::{json, markdown};
 pub use paper::Paper;
 pub use report::{document, interrupted};

@@ -14,9 +14,9 @@
 //! of datagrams. Sizes are in full segments of 1,460 bytes. A range of sizes includes both ends.
 
 mod kind;
+mod phrases;
 mod select;
 mod unit;
-mod words;
 
 use serde::Deserialize;
 
@@ -24,12 +24,12 @@ use self::kind::Kind;
 use crate::fact::Measured;
 
 pub(crate) use kind::{Needs, Run};
+pub(crate) use phrases::gauge_words;
 pub(crate) use select::{
     Size, Unfinished, bits_per_s, gauge, held, incomplete, largest_transfers, means, names, segments,
     throughputs, time, transfers,
 };
 pub(crate) use unit::Unit;
-pub(crate) use words::gauge_words;
 
 macro_rules! measures {
     ($($name:literal => $module:ident::$Measure:ident,)*) => {
@@ -109,8 +109,8 @@ impl Measure {
     }
 
     /// The name of the number in sentences and titles.
-    pub fn words(&self) -> String {
-        self.kind().words()
+    pub fn label(&self) -> String {
+        self.kind().label()
     }
 
     /// The unit of the number.
@@ -185,7 +185,7 @@ pub(crate) mod tests {
         });
         for (now, bytes, share) in samples {
             let held = Backlog { packets: bytes / 500, bytes: *bytes };
-            Probe::<()>::sample(
+            Probe::<()>::on_sample(
                 &mut recorder,
                 BOTTLENECK,
                 held,
@@ -194,7 +194,7 @@ pub(crate) mod tests {
                 *now,
             );
             // Samples of another port are ignored.
-            Probe::<()>::sample(
+            Probe::<()>::on_sample(
                 &mut recorder,
                 PortId(1),
                 held,
@@ -203,7 +203,7 @@ pub(crate) mod tests {
                 *now,
             );
         }
-        flows.iter().for_each(|flow| Probe::<()>::flow(&mut recorder, flow));
+        flows.iter().for_each(|flow| Probe::<()>::on_flow(&mut recorder, flow));
         recorder.finish()
     }
 
@@ -324,7 +324,7 @@ pub(crate) mod tests {
         let number = |text: &str| of(text, &run, None, &|_| None);
         assert_eq!(number("kind = 'timeouts', largest = 1"), Some(2.0));
         assert_eq!(number("kind = 'timeouts'"), Some(14.0));
-        assert_eq!(read("kind = 'timeouts'").words(), "timeouts");
+        assert_eq!(read("kind = 'timeouts'").label(), "timeouts");
     }
 
     #[test]
@@ -372,8 +372,8 @@ pub(crate) mod tests {
         let mut recorder: Recorder<u16> = Recorder::new(layout).with_sources(|source| *source);
         for (source, now) in [(1, Time::ms(500)), (1, Time::s(1)), (1, Time::s(2)), (2, Time::s(2))] {
             let meta = giveway_qdisc::Meta { bytes: 500, ..giveway_qdisc::Meta::default() };
-            recorder.arrived(BOTTLENECK, &meta, now);
-            recorder.dropped(BOTTLENECK, &meta, &source, giveway_qdisc::DropReason::Overlimit, now);
+            recorder.on_arrival(BOTTLENECK, &meta, now);
+            recorder.on_drop(BOTTLENECK, &meta, &source, giveway_qdisc::DropReason::Overlimit, now);
         }
         let lost = |id, source, lost| FlowReport {
             source,
@@ -381,8 +381,8 @@ pub(crate) mod tests {
             packets: 5,
             ..flow(id, FlowKind::Datagrams)
         };
-        Probe::flow(&mut recorder, &lost(1, 1, 3));
-        Probe::flow(&mut recorder, &lost(2, 2, 1));
+        Probe::on_flow(&mut recorder, &lost(1, 1, 3));
+        Probe::on_flow(&mut recorder, &lost(2, 2, 1));
         let run = recorder.finish();
         let number = |text: &str| of(text, &run, None, &|_| None);
         assert_eq!(number("kind = 'dropped'"), Some(3.0));
@@ -431,7 +431,7 @@ pub(crate) mod tests {
 
     #[test]
     fn numbers_have_words_and_units() {
-        let described = |text: &str| (read(text).words(), read(text).unit());
+        let described = |text: &str| (read(text).label(), read(text).unit());
         let is = |words: &str, unit| (words.to_owned(), unit);
         assert_eq!(
             described("kind = 'response', source = 'web', to = 7"),

@@ -213,15 +213,15 @@ fn what(test: &Test, study: &Study) -> String {
         format!("{how} {}", about.in_words(experiments.ids()))
     };
     if main.experiments == Experiments::None {
-        return main.measure.words();
+        return main.measure.label();
     }
-    let mut words = format!("{}, {}", main.measure.words(), main.discipline);
+    let mut words = format!("{}, {}", main.measure.label(), main.discipline);
     if let Some(against) = &test.against {
         let other = &against.value;
         let how = if against.how == How::Over { "over" } else { "less" };
         let mut parts = Vec::new();
         if other.measure != main.measure {
-            parts.push(other.measure.words());
+            parts.push(other.measure.label());
         }
         if other.discipline != main.discipline {
             parts.push(other.discipline.clone());

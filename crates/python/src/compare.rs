@@ -4,15 +4,15 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use giveway_compare::{Advice, AdviceOptions, Mode, Request, Source, Stretch, Target, specs};
 use giveway_qdisc::Rate;
-use giveway_runner::compare::{Advice, AdviceOptions, Mode, Request, Source, Stretch, Target, specs};
 use giveway_runner::{Outcome, RunnerError, Session, scenario_name};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors;
-use crate::running::{Later, Waited, Watched};
+use crate::running::{Later, Waited, Watched, threads};
 
 /// The request, as the package describes it. Texts use the words of the command line.
 #[derive(FromPyObject)]
@@ -119,7 +119,7 @@ pub fn compare(
     let waited = watched.wait(py, progress.as_ref(), move || -> Result<_, RunnerError> {
         let source = request.capture.clone();
         let comparison = request.begin(&theirs)?;
-        let session = Session::new(asked.jobs, &theirs, provenance.0, provenance.1)?;
+        let session = Session::new(threads(asked.jobs), &theirs, provenance.0, provenance.1);
         let (mut links, mut folders) = (Vec::new(), Vec::new());
         let compared = comparison.run(session, &mut |link, _, results, reported| {
             links.push(json!({

@@ -70,6 +70,6 @@ pub fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
 pub fn runner(py: Python<'_>, error: &RunnerError) -> PyErr {
     match error {
         RunnerError::Scenario(error) => scenario(py, error),
-        other => failed(py, &giveway_runner::chain(other)),
+        other => failed(py, &giveway_record::chain(other)),
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use giveway_judge::{
-    Around, Candidate, Code, Failed, Judgement, Ran, Rejected, Request, STAND_IN, Twist, json, judge, named,
-    text,
+    Around, Candidate, Code, Failed, Judgement, Perturbation, Ran, Rejected, Request, STAND_IN, json, judge,
+    named, text,
 };
 use giveway_qdisc::Bytes;
 use giveway_scenario::{Scenario, Trial};
@@ -33,7 +33,7 @@ pub fn judge_discipline(
     // A discipline in Python runs in the calling thread, which also waits.
     let jobs = match (&own, jobs) {
         (Some(_), _) => 1,
-        (None, 0) => giveway_runner::processors(),
+        (None, 0) => giveway_trials::processors(),
         (None, jobs) => usize::from(jobs),
     };
     let request = Request { baseline: against, secret, seeds, jobs, ..Request::default() };
@@ -107,14 +107,14 @@ impl Candidate for InPython<'_> {
         &self,
         scenario: &Scenario,
         seed: u64,
-        twist: Option<&Twist>,
+        perturbation: Option<&Perturbation>,
         _: &dyn Fn(f64) -> bool,
     ) -> Result<Ran, Failed> {
         let trial = Trial { discipline: 0, name: self.own.name.clone(), seed };
-        let (own, scenario, twist) = (Arc::clone(&self.own), scenario.clone(), twist.cloned());
+        let (own, scenario, perturbation) = (Arc::clone(&self.own), scenario.clone(), perturbation.cloned());
         let (frontend, kept) = (self.frontend.clone(), self.kept.clone());
         let ran = self.caller.call(move |py| {
-            let around = Around::new(twist.as_ref());
+            let around = Around::new(perturbation.as_ref());
             match own::run_around(py, &scenario, &own, &trial, &frontend, &around) {
                 Ok(record) => Ok(Ran { record, seen: around.seen(), fuel: (0, 0) }),
                 Err(error) => Err(failed(py, error, &kept)),

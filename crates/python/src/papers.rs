@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors;
-use crate::running::Watched;
+use crate::running::{Watched, threads};
 
 /// A reproduced paper: the study, its results, and the verdicts.
 #[pyclass(frozen, module = "giveway._giveway")]
@@ -49,7 +49,7 @@ impl Paper {
 }
 
 fn failed(py: Python<'_>, error: &PaperError) -> PyErr {
-    let message = giveway_runner::chain(error);
+    let message = giveway_record::chain(error);
     match error {
         PaperError::UnknownFigure { .. } | PaperError::Unknown { .. } => PyKeyError::new_err(message),
         _ => errors::failed(py, &message),
@@ -89,7 +89,7 @@ pub fn reproduce(
     let watched = Watched::default();
     let theirs = watched.clone();
     let waited = watched.wait(py, progress.as_ref(), move || {
-        let done = giveway_runner::study::run(&study, jobs, &kept, &theirs);
+        let done = giveway_runner::study::run(&study, threads(jobs), &kept, &theirs);
         (study, done)
     });
     let ((study, done), stopped) = waited.ended(py);

@@ -217,7 +217,7 @@ impl Results {
         });
         frame.map(Frame::new).map_err(|error| match error {
             FrameError::Unknown { .. } | FrameError::Off { .. } => PyKeyError::new_err(error.to_string()),
-            other => errors::failed(py, &giveway_runner::chain(&other)),
+            other => errors::failed(py, &giveway_record::chain(&other)),
         })
     }
 
@@ -265,7 +265,7 @@ pub fn open(py: Python<'_>, dir: PathBuf) -> PyResult<Results> {
         Ok(opened) => return Ok(Results::of_folder(opened)),
         Err(error) => error,
     };
-    let message = giveway_runner::chain(&error);
+    let message = giveway_record::chain(&error);
     Err(match error {
         ReportError::Nothing(_) => pyo3::exceptions::PyFileNotFoundError::new_err(message),
         _ => errors::failed(py, &message),

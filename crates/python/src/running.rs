@@ -10,7 +10,8 @@ use std::time::Duration;
 use giveway_measure::Record;
 use giveway_record::Opened;
 use giveway_record::report::ReportError;
-use giveway_runner::{Bar, Frontend, Outcome, RunnerError, Session, Unit, manifest, question};
+use giveway_runner::{Outcome, RunnerError, Session, manifest};
+use giveway_trials::{Bar, Frontend, Unit, identity_text};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -298,7 +299,7 @@ pub fn run(
     let described = scenario.or(base).expect("the package gives one of them");
     let Scenario { read, name, .. } = described.get();
     let mut manifest = manifest(read, name, provenance);
-    let mut asked = question(read);
+    let mut asked = identity_text(read);
     if let (Some(base), false) = (base, own.is_empty()) {
         let base = base.get();
         if scenario.is_none() {
@@ -332,6 +333,11 @@ struct Parallel {
     force: bool,
 }
 
+/// The number of threads; 0 stands for one for each processor.
+pub fn threads(jobs: u16) -> usize {
+    if jobs == 0 { giveway_trials::processors() } else { usize::from(jobs) }
+}
+
 impl Parallel {
     /// Runs the built-in disciplines of a scenario.
     fn run(
@@ -341,7 +347,7 @@ impl Parallel {
         watched: &Watched,
     ) -> Result<Result<giveway_runner::Results, Outcome>, RunnerError> {
         let Scenario { read, name, .. } = scenario.get();
-        let session = Session::new(self.jobs, watched, self.provenance.0, self.provenance.1)?;
+        let session = Session::new(threads(self.jobs), watched, self.provenance.0, self.provenance.1);
         let session = session.replacing(self.force).dividing(self.threads).recording(dir.is_none());
         Ok(session.run(read, name, dir, &|_| None))
     }
@@ -374,7 +380,7 @@ fn into_folder(
         Ok((_, remarks, opened)) => {
             theirs.add(remarks);
             let opened = opened.transpose();
-            let opened = opened.map_err(|error| errors::failed(py, &giveway_runner::chain(&error)))?;
+            let opened = opened.map_err(|error| errors::failed(py, &giveway_record::chain(&error)))?;
             Ok(opened.map(Results::of_folder))
         }
     };

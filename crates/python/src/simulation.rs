@@ -6,9 +6,10 @@
 use giveway_disciplines::Spec;
 use giveway_observe::{Sojourns, Steps};
 use giveway_qdisc::{LinkContext, PortId, Qdisc, Rate, Share, Span, Time};
-use giveway_runner::{manifest, question};
+use giveway_runner::manifest;
 use giveway_scenario::{Port, Queue, Stepped, Trial};
 use giveway_sim::Segment;
+use giveway_trials::identity_text;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -243,7 +244,7 @@ impl Simulation {
         Ok(Results::new(Memory {
             runs: vec![(trial, record)],
             manifest,
-            asked: format!("{}# run step by step, and changed\n", question(&scenario.read)),
+            asked: format!("{}# run step by step, and changed\n", identity_text(&scenario.read)),
             scenario: scenario.read.text(),
             planned: 1,
         }))

@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use giveway_measure::{Difference, Estimate};
+use giveway_record::chain;
 use giveway_record::dataset::Part;
 use giveway_record::frames;
-use giveway_runner::chain;
 use giveway_sweep::{
     Axis, Data, Design, Done, Manifest, Plan, Precision, Remote, Request, Rescued, Shard, SweepError,
     SweepFolder, Task, failed_parts_of, page, parts_of, run, usual_metric, work,
 };
+use giveway_trials::Reuse;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors;
 use crate::frame::Frame;
-use crate::running::Watched;
+use crate::running::{Watched, threads};
 use crate::scenario::Scenario;
 
 /// A scenario with the keys that vary.
@@ -58,15 +59,6 @@ fn raised(py: Python<'_>, error: SweepError) -> PyErr {
 fn facts(done: &Done) -> String {
     let Done { ran, had, reused, failed, complete } = *done;
     json!({ "ran": ran, "had": had, "reused": reused, "failed": failed, "complete": complete }).to_string()
-}
-
-/// The parts of other sweeps.
-fn others(dirs: &[PathBuf]) -> Result<Vec<Part>, SweepError> {
-    let mut parts = Vec::new();
-    for dir in dirs {
-        parts.extend(parts_of(dir)?);
-    }
-    Ok(parts)
 }
 
 #[pymethods]
@@ -132,9 +124,9 @@ impl Sweep {
         let watched = Watched::default();
         let (plan, theirs) = (Arc::clone(&self.plan), watched.clone());
         let waited = watched.wait(py, progress.as_ref(), move || -> Result<Done, SweepError> {
-            let others = others(&reuse)?;
+            let others = Reuse::of(&reuse, &theirs)?;
             let mut folder = SweepFolder::open(&out, &plan, Shard::WHOLE, &command, &theirs)?;
-            let jobs = if jobs == 0 { giveway_runner::processors() } else { usize::from(jobs) };
+            let jobs = threads(jobs);
             run(&plan, &mut folder, Shard::WHOLE, jobs, &others, &theirs)
         });
         let (done, stopped) = waited.ended(py);
@@ -146,7 +138,7 @@ impl Sweep {
     fn begin(&self, py: Python<'_>, out: PathBuf, reuse: Vec<PathBuf>, command: &str) -> PyResult<Sweeping> {
         let watched = Watched::default();
         let begun = py.detach(|| -> Result<Remote, SweepError> {
-            let others = others(&reuse)?;
+            let others = Reuse::of(&reuse, &watched)?;
             let folder = SweepFolder::open(&out, &self.plan, Shard::WHOLE, command, &watched)?;
             Remote::begin(Arc::clone(&self.plan), folder, &others, &watched)
         });
@@ -285,7 +277,7 @@ pub fn sweep_frame(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Frame> 
 /// The number of processors.
 #[pyfunction]
 pub fn processors() -> usize {
-    giveway_runner::processors()
+    giveway_trials::processors()
 }
 
 /// True if a higher value of the metric is better.

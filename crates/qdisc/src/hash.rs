@@ -65,6 +65,13 @@ pub const fn mix(word: u64, key: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
+/// The bucket of a word among this many, with a key as for [`mix`].
+#[inline]
+pub fn bucket(word: u64, key: u64, buckets: usize) -> usize {
+    // Scaling by multiplication needs no power of two and no division.
+    ((u128::from(mix(word, key)) * buckets as u128) >> 64) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

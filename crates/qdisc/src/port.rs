@@ -93,7 +93,7 @@ impl<P: 'static> Port<P> {
         self.out.dropped.clear();
         pkt.meta.arrived = now;
         self.counters.arrived.add(pkt.meta.bytes);
-        probe.arrived(self.id, &pkt.meta, now);
+        probe.on_arrival(self.id, &pkt.meta, now);
         self.qdisc.enqueue(pkt, &mut Cx::new(now, &mut self.out).with_headers(headers));
         self.settle(now, probe);
     }
@@ -114,7 +114,7 @@ impl<P: 'static> Port<P> {
         if let Next::Packet(pkt) = &next {
             self.wire.occupy(pkt.meta.bytes, now);
             self.counters.sent.add(pkt.meta.bytes);
-            probe.sent(self.id, &pkt.meta, &pkt.payload, now);
+            probe.on_transmission(self.id, &pkt.meta, &pkt.payload, now);
         }
         next
     }
@@ -162,7 +162,7 @@ impl<P: 'static> Port<P> {
 
     /// Reports a packet that the link behind the port lost after the discipline had released it.
     pub fn lose(&self, pkt: &Packet<P>, why: DropReason, now: Time, probe: &mut impl Probe<P>) {
-        probe.dropped(self.id, &pkt.meta, &pkt.payload, why, now);
+        probe.on_drop(self.id, &pkt.meta, &pkt.payload, why, now);
     }
 
     /// Reports a sample to the probe: the backlog, and the flow table and the gauges of the discipline.
@@ -170,13 +170,13 @@ impl<P: 'static> Port<P> {
     pub fn sample(&self, now: Time, gauges: &mut Vec<(&'static str, f64)>, probe: &mut impl Probe<P>) {
         gauges.clear();
         self.gauges(&mut |name, value| gauges.push((name, value)));
-        probe.sample(self.id, self.counters.backlog(), &self.flow_table(), gauges, now);
+        probe.on_sample(self.id, self.counters.backlog(), &self.flow_table(), gauges, now);
     }
 
     /// Reports the classes of the discipline to the probe, if it observes the port.
     pub fn report_classes(&self, now: Time, probe: &mut impl Probe<P>) {
         if probe.interest(self.id) > Interest::Nothing {
-            self.qdisc.classes(&mut |state| probe.class(self.id, &state, now));
+            self.qdisc.classes(&mut |state| probe.on_class(self.id, &state, now));
         }
     }
 
@@ -249,12 +249,12 @@ impl<P: 'static> Port<P> {
         }
         for meta in self.out.marked.drain(..) {
             self.counters.marked += 1;
-            probe.marked(self.id, &meta, now);
+            probe.on_mark(self.id, &meta, now);
         }
         // Dropped packets stay in the buffer: they are the backend's until its next call.
         for (pkt, why) in &self.out.dropped {
             self.counters.dropped.add(pkt.meta.bytes);
-            probe.dropped(self.id, &pkt.meta, &pkt.payload, *why, now);
+            probe.on_drop(self.id, &pkt.meta, &pkt.payload, *why, now);
         }
     }
 }

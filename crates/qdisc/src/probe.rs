@@ -25,21 +25,21 @@ pub trait Probe<P> {
         Interest::Everything
     }
     /// A packet arrived at the port.
-    fn arrived(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
+    fn on_arrival(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
     /// The link started to transmit a packet, whose sojourn time was `now - meta.arrived`.
-    fn sent(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _now: Time) {}
+    fn on_transmission(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _now: Time) {}
     /// The port dropped a packet, or the link behind it lost one.
-    fn dropped(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _why: DropReason, _now: Time) {}
+    fn on_drop(&mut self, _at: PortId, _meta: &Meta, _payload: &P, _why: DropReason, _now: Time) {}
     /// The port marked a packet (ECN).
-    fn marked(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
+    fn on_mark(&mut self, _at: PortId, _meta: &Meta, _now: Time) {}
     /// A packet reached its destination host.
-    fn delivered(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
+    fn on_delivery(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
     /// An end host sent a packet.
-    fn emitted(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
+    fn on_emission(&mut self, _node: u16, _meta: &Meta, _payload: &P, _now: Time) {}
     /// A transfer or a stream ended, or the run did.
-    fn flow(&mut self, _report: &FlowReport) {}
+    fn on_flow(&mut self, _report: &FlowReport) {}
     /// A periodic sample of a port: its backlog, and the flow table and the gauges of its discipline.
-    fn sample(
+    fn on_sample(
         &mut self,
         _at: PortId,
         _backlog: Backlog,
@@ -50,9 +50,9 @@ pub trait Probe<P> {
     }
     /// The counters of a class of a discipline at the start of the measurement interval, and again at the end
     /// of the run. A class is reported before those below it.
-    fn class(&mut self, _at: PortId, _state: &ClassState, _now: Time) {}
+    fn on_class(&mut self, _at: PortId, _state: &ClassState, _now: Time) {}
     /// A periodic sample of a TCP sender.
-    fn sender(&mut self, _sample: &SenderSample) {}
+    fn on_sender(&mut self, _sample: &SenderSample) {}
 }
 
 /// The reports of a port that a probe needs: the lower ones permit a faster simulation.
@@ -95,35 +95,35 @@ macro_rules! forward {
                 .fold(Interest::Nothing, Interest::max)
         }
         #[inline]
-        fn arrived(&mut $this, at: PortId, meta: &Meta, now: Time) {
-            $(if let Some(probe) = $probe { probe.arrived(at, meta, now) })+
+        fn on_arrival(&mut $this, at: PortId, meta: &Meta, now: Time) {
+            $(if let Some(probe) = $probe { probe.on_arrival(at, meta, now) })+
         }
         #[inline]
-        fn sent(&mut $this, at: PortId, meta: &Meta, payload: &P, now: Time) {
-            $(if let Some(probe) = $probe { probe.sent(at, meta, payload, now) })+
+        fn on_transmission(&mut $this, at: PortId, meta: &Meta, payload: &P, now: Time) {
+            $(if let Some(probe) = $probe { probe.on_transmission(at, meta, payload, now) })+
         }
         #[inline]
-        fn dropped(&mut $this, at: PortId, meta: &Meta, payload: &P, why: DropReason, now: Time) {
-            $(if let Some(probe) = $probe { probe.dropped(at, meta, payload, why, now) })+
+        fn on_drop(&mut $this, at: PortId, meta: &Meta, payload: &P, why: DropReason, now: Time) {
+            $(if let Some(probe) = $probe { probe.on_drop(at, meta, payload, why, now) })+
         }
         #[inline]
-        fn marked(&mut $this, at: PortId, meta: &Meta, now: Time) {
-            $(if let Some(probe) = $probe { probe.marked(at, meta, now) })+
+        fn on_mark(&mut $this, at: PortId, meta: &Meta, now: Time) {
+            $(if let Some(probe) = $probe { probe.on_mark(at, meta, now) })+
         }
         #[inline]
-        fn delivered(&mut $this, node: u16, meta: &Meta, payload: &P, now: Time) {
-            $(if let Some(probe) = $probe { probe.delivered(node, meta, payload, now) })+
+        fn on_delivery(&mut $this, node: u16, meta: &Meta, payload: &P, now: Time) {
+            $(if let Some(probe) = $probe { probe.on_delivery(node, meta, payload, now) })+
         }
         #[inline]
-        fn emitted(&mut $this, node: u16, meta: &Meta, payload: &P, now: Time) {
-            $(if let Some(probe) = $probe { probe.emitted(node, meta, payload, now) })+
+        fn on_emission(&mut $this, node: u16, meta: &Meta, payload: &P, now: Time) {
+            $(if let Some(probe) = $probe { probe.on_emission(node, meta, payload, now) })+
         }
         #[inline]
-        fn flow(&mut $this, report: &FlowReport) {
-            $(if let Some(probe) = $probe { probe.flow(report) })+
+        fn on_flow(&mut $this, report: &FlowReport) {
+            $(if let Some(probe) = $probe { probe.on_flow(report) })+
         }
         #[inline]
-        fn sample(
+        fn on_sample(
             &mut $this,
             at: PortId,
             backlog: Backlog,
@@ -131,14 +131,14 @@ macro_rules! forward {
             gauges: &[(&'static str, f64)],
             now: Time,
         ) {
-            $(if let Some(probe) = $probe { probe.sample(at, backlog, table, gauges, now) })+
+            $(if let Some(probe) = $probe { probe.on_sample(at, backlog, table, gauges, now) })+
         }
-        fn class(&mut $this, at: PortId, state: &ClassState, now: Time) {
-            $(if let Some(probe) = $probe { probe.class(at, state, now) })+
+        fn on_class(&mut $this, at: PortId, state: &ClassState, now: Time) {
+            $(if let Some(probe) = $probe { probe.on_class(at, state, now) })+
         }
         #[inline]
-        fn sender(&mut $this, sample: &SenderSample) {
-            $(if let Some(probe) = $probe { probe.sender(sample) })+
+        fn on_sender(&mut $this, sample: &SenderSample) {
+            $(if let Some(probe) = $probe { probe.on_sender(sample) })+
         }
     };
 }
@@ -336,10 +336,10 @@ mod tests {
     struct Numbered<'a>(u8, &'a std::cell::RefCell<Order>);
 
     impl Probe<()> for Numbered<'_> {
-        fn arrived(&mut self, _: PortId, _: &Meta, _: Time) {
+        fn on_arrival(&mut self, _: PortId, _: &Meta, _: Time) {
             self.1.borrow_mut().0.push(self.0);
         }
-        fn dropped(&mut self, _: PortId, _: &Meta, (): &(), _: DropReason, _: Time) {
+        fn on_drop(&mut self, _: PortId, _: &Meta, (): &(), _: DropReason, _: Time) {
             self.1.borrow_mut().0.push(10 + self.0);
         }
     }
@@ -350,8 +350,8 @@ mod tests {
         let mut last = Numbered(3, &order);
         let boxed: Box<dyn Probe<()>> = Box::new(Numbered(2, &order));
         let mut all = ((Numbered(1, &order), Some(boxed)), (None::<Numbered<'_>>, &mut last));
-        all.arrived(PortId(0), &Meta::default(), Time::ZERO);
-        all.dropped(PortId(0), &Meta::default(), &(), DropReason::Early, Time::ZERO);
+        all.on_arrival(PortId(0), &Meta::default(), Time::ZERO);
+        all.on_drop(PortId(0), &Meta::default(), &(), DropReason::Early, Time::ZERO);
         assert_eq!(order.borrow().0, [1, 2, 3, 11, 12, 13]);
     }
 }

@@ -101,6 +101,12 @@ impl FlowTable {
         ]
     }
 
+    /// The table with more state: `entry` bytes for each flow, and `bytes` in all.
+    #[must_use]
+    pub fn with(self, entry: usize, bytes: u64) -> FlowTable {
+        FlowTable { entry_bytes: self.entry_bytes + entry as u32, bytes: self.bytes + bytes, ..self }
+    }
+
     /// Sum of two tables. Its `most` is an upper bound: the two maxima may have been at different times.
     pub fn plus(self, other: FlowTable) -> FlowTable {
         FlowTable {

@@ -324,7 +324,7 @@ impl std::error::Error for UnitError {}
 
 /// A kind of quantity, with its names for messages, and its units as multiples of the base unit.
 struct Dimension {
-    what: &'static str,
+    noun: &'static str,
     base: &'static str,
     example: &'static str,
     /// Largest value, 2^64 - 1 base units, rounded down to a short text.
@@ -337,7 +337,7 @@ const K: u64 = 1000;
 const KI: u64 = 1024;
 
 const TIME_UNITS: Dimension = Dimension {
-    what: "a time",
+    noun: "a time",
     base: "picosecond",
     example: "\"5ms\"",
     largest: "5124h",
@@ -364,7 +364,7 @@ const TIME_UNITS: Dimension = Dimension {
 };
 
 const RATE_UNITS: Dimension = Dimension {
-    what: "a rate",
+    noun: "a rate",
     base: "bit/s",
     example: "\"10mbit\" or \"10 Mbit/s\"",
     largest: "18446744tbit",
@@ -400,7 +400,7 @@ const RATE_UNITS: Dimension = Dimension {
 };
 
 const SIZE_UNITS: Dimension = Dimension {
-    what: "a size",
+    noun: "a size",
     base: "byte",
     example: "\"1514b\" or \"64kb\" (as in tc, 1 kb is 1024 bytes)",
     largest: "17179869183g",
@@ -425,7 +425,7 @@ const SIZE_UNITS: Dimension = Dimension {
 };
 
 const PACKET_UNITS: Dimension = Dimension {
-    what: "a number of packets",
+    noun: "a number of packets",
     base: "packet",
     example: "\"300p\" or \"300 packets\"",
     largest: "18446744073709551615p",
@@ -442,15 +442,15 @@ impl Dimension {
         let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
         let (mantissa, scale) = decimal(number).ok_or_else(|| {
             UnitError(if number.starts_with('-') {
-                format!("{} cannot be negative: got \"{trimmed}\"", self.what)
+                format!("{} cannot be negative: got \"{trimmed}\"", self.noun)
             } else {
-                format!("\"{trimmed}\" is not {}: write for example {}", self.what, self.example)
+                format!("\"{trimmed}\" is not {}: write for example {}", self.noun, self.example)
             })
         })?;
         if unit.is_empty() {
             return Err(UnitError(format!(
                 "\"{trimmed}\" has no unit: {} is written for example {}",
-                self.what, self.example
+                self.noun, self.example
             )));
         }
         let (_, num, den) =
@@ -459,24 +459,24 @@ impl Dimension {
                 let near = nearest(unit, names.iter().copied());
                 UnitError(match near {
                     Some(near) => {
-                        format!("\"{unit}\" is not a unit of {}: did you mean \"{number}{near}\"?", self.what)
+                        format!("\"{unit}\" is not a unit of {}: did you mean \"{number}{near}\"?", self.noun)
                     }
                     None => format!(
                         "\"{unit}\" is not a unit of {}: write for example {}",
-                        self.what, self.example
+                        self.noun, self.example
                     ),
                 })
             })?;
         let too_large = || {
             UnitError(format!(
                 "\"{trimmed}\" is too large for {}: write \"{}\" at most",
-                self.what, self.largest
+                self.noun, self.largest
             ))
         };
         let scaled = mantissa.checked_mul(u128::from(*num)).ok_or_else(too_large)?;
         let divisor = scale * u128::from(*den);
         if scaled % divisor != 0 {
-            let (what, base) = (self.what, self.base);
+            let (noun, base) = (self.noun, self.base);
             // Without the value of the unit, 4.4 MB looks like a whole number of bytes.
             let plural = if base.ends_with("/s") { "" } else { "s" };
             let near = match scaled / divisor {
@@ -488,7 +488,7 @@ impl Dimension {
                 ),
             };
             return Err(UnitError(format!(
-                "\"{trimmed}\" is finer than {what} can be: its smallest step is 1 {base}{near}"
+                "\"{trimmed}\" is finer than {noun} can be: its smallest step is 1 {base}{near}"
             )));
         }
         u64::try_from(scaled / divisor).map_err(|_| too_large())

@@ -21,10 +21,11 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use giveway_files::Dir;
-use giveway_measure::{METRICS, Named, Summary, named, unnamed};
+use giveway_measure::{METRICS, MetricName, Metrics, Summary, named, unnamed};
 use giveway_qdisc::Quantity;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
+use serde::{Deserialize, Serialize};
 
 use crate::columns::tables::{DATASET, FAILED, described};
 use crate::columns::{self, real, text, whole};
@@ -42,8 +43,8 @@ pub struct Axis {
     pub unit: Option<&'static str>,
 }
 
-/// A trial of a sweep.
-#[derive(Clone, Debug, PartialEq)]
+/// A trial of a data set.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row<R> {
     /// Identifies the scenario, the discipline, the seed and the version of the simulation.
     pub key: u128,
@@ -51,7 +52,7 @@ pub struct Row<R> {
     pub point: u64,
     /// The discipline as the scenario writes it.
     pub discipline: String,
-    /// The discipline with the parameters that the sweep varies.
+    /// The discipline with the parameters that vary.
     pub qdisc: String,
     /// The seed.
     pub seed: u64,
@@ -61,14 +62,23 @@ pub struct Row<R> {
     pub result: R,
 }
 
+impl Row<()> {
+    /// The trial with this result.
+    pub fn with<R>(self, result: R) -> Row<R> {
+        let Row { key, point, discipline, qdisc, seed, axes, result: () } = self;
+        Row { key, point, discipline, qdisc, seed, axes, result }
+    }
+}
+
 /// The results of a finished trial.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The fingerprint of all events.
     pub fingerprint: String,
     /// The number of events.
     pub events: u64,
     /// The names of the metrics, in order. Rows of one part share them.
+    #[serde(with = "names")]
     pub names: Arc<[String]>,
     /// The value of each metric; `None` if it is missing.
     pub values: Vec<Option<f64>>,
@@ -85,12 +95,36 @@ impl Measured {
         }
     }
 
+    /// The results as those of a run; `None` if the fingerprint is not one.
+    pub fn summary(&self) -> Option<Summary> {
+        let mut metrics = Metrics::default();
+        for (name, value) in self.names.iter().zip(&self.values) {
+            metrics.push(name.clone(), *value);
+        }
+        Some(Summary { fingerprint: self.fingerprint.parse().ok()?, events: self.events, metrics })
+    }
+
     /// The value of a metric; `None` if it is missing.
     pub fn value(&self, name: &str) -> Option<f64> {
         match self.names.iter().position(|known| known == name) {
             Some(place) => self.values[place],
             None => unnamed(name),
         }
+    }
+}
+
+/// Names that rows share, as a list.
+mod names {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(names: &Arc<[String]>, serializer: S) -> Result<S::Ok, S::Error> {
+        names.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[String]>, D::Error> {
+        Vec::<String>::deserialize(deserializer).map(Arc::from)
     }
 }
 
@@ -251,7 +285,7 @@ fn finished(axes: &[Axis], rows: &[Row<Measured>]) -> Result<RecordBatch, ArrowE
     for (name, values) in metrics(rows) {
         let field = Field::new(&name, DataType::Float64, true);
         fields.push(match named(&name) {
-            Some(Named { definition, .. }) => {
+            Some(MetricName { definition, .. }) => {
                 described(field, definition.unit.symbol(), definition.description)
             }
             None => field,
@@ -287,7 +321,7 @@ fn metrics(rows: &[Row<Measured>]) -> Vec<(String, Vec<Option<f64>>)> {
     }
     found.retain(|(name, values)| values.iter().any(|value| *value != unnamed(name)));
     found.sort_by_cached_key(|(name, _)| {
-        let Named { metric, source, port, class, .. } = match named(name) {
+        let MetricName { metric, source, port, class, .. } = match named(name) {
             Some(named) => named,
             None => return (usize::MAX, usize::MAX, name.clone()),
         };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use giveway_measure::Table;
+use giveway_measure::{Summary, Table, Trial};
 
 use crate::folder::Recommendation;
 use crate::frames::{self, Frame, FrameError};
@@ -40,6 +40,19 @@ impl Opened {
     /// The text of the scenario.
     pub fn scenario(&self) -> &str {
         &self.folder.scenario
+    }
+
+    /// The version of Giveway that made the folder.
+    pub fn version(&self) -> &str {
+        &self.folder.manifest.giveway
+    }
+
+    /// The finished trials with their results.
+    ///
+    /// # Errors
+    /// If a summary was damaged since the folder was opened.
+    pub fn summaries(&self) -> Result<Vec<(Trial, Summary)>, ReportError> {
+        self.folder.summaries()
     }
 
     /// The command that made the folder.

@@ -55,11 +55,11 @@ fn record(seed: u64) -> Record {
             goodput_bytes: 1,
             ..transfer(id)
         };
-        Probe::<()>::flow(&mut recorder, &flow);
+        Probe::<()>::on_flow(&mut recorder, &flow);
     }
     for ms in [0, 10] {
         let table = FlowTable { flows: 1, ..FlowTable::NONE };
-        Probe::<()>::sample(&mut recorder, PortId(0), Backlog::ZERO, &table, &[], Time::ms(ms));
+        Probe::<()>::on_sample(&mut recorder, PortId(0), Backlog::ZERO, &table, &[], Time::ms(ms));
     }
     let mut record = recorder.finish();
     record.summary.events = 100 + seed;
@@ -129,9 +129,9 @@ fn optional_tables_are_written_on_request() {
     let folder = RunFolder::create(dir.path(), SCENARIO, manifest).unwrap();
     let mut recorder = Recorder::new(layout);
     let meta = Meta { bytes: 1_000, flow: FlowKey(255), ..Meta::default() };
-    Probe::<()>::arrived(&mut recorder, PortId(0), &meta, Time::ZERO);
-    Probe::<()>::sent(&mut recorder, PortId(0), &meta, &(), Time::ZERO);
-    Probe::<()>::sender(
+    Probe::<()>::on_arrival(&mut recorder, PortId(0), &meta, Time::ZERO);
+    Probe::<()>::on_transmission(&mut recorder, PortId(0), &meta, &(), Time::ZERO);
+    Probe::<()>::on_sender(
         &mut recorder,
         &SenderSample {
             source: 0,
@@ -740,7 +740,7 @@ fn cost_of_digests() {
     let mut rng = giveway_qdisc::Streams::new(1).rng();
     for id in 0..2_000_000 {
         let mut number = || rng.below(1 << 40);
-        Probe::<()>::flow(
+        Probe::<()>::on_flow(
             &mut recorder,
             &FlowReport {
                 start: Time::us(number() % 1_000_000),

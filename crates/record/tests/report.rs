@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::transfer;
-use giveway_measure::{Delayed, Layout, Record, Recorder, Summary, Trial};
+use giveway_measure::{DelaySummary, Layout, Record, Recorder, Summary, Trial};
 use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
@@ -50,17 +50,17 @@ fn record(wait: Span) -> Record {
         let (source, bytes, waits) = if number % 2 == 0 { (0, 100, 1) } else { (1, 1_000, 10) };
         let arrived = Time::ms(900 + number * 10);
         let meta = Meta { bytes, arrived, flow: FlowKey(number), ..Meta::default() };
-        recorder.arrived(PORT, &meta, arrived);
+        recorder.on_arrival(PORT, &meta, arrived);
         if number % 10 == 5 {
-            recorder.dropped(PORT, &meta, &source, DropReason::Early, arrived);
+            recorder.on_drop(PORT, &meta, &source, DropReason::Early, arrived);
         } else {
-            recorder.sent(PORT, &meta, &source, arrived + wait.scale(waits, 1));
+            recorder.on_transmission(PORT, &meta, &source, arrived + wait.scale(waits, 1));
         }
-        recorder.sample(PORT, Backlog { packets: number % 7, bytes: 0 }, &FlowTable::NONE, &[], arrived);
+        recorder.on_sample(PORT, Backlog { packets: number % 7, bytes: 0 }, &FlowTable::NONE, &[], arrived);
     }
     for id in 0..60 {
         let start = Time::ms(1_000 + id * 10);
-        recorder.flow(&FlowReport {
+        recorder.on_flow(&FlowReport {
             start,
             end: start + wait.scale(id + 1, 1),
             bytes: 1_000 * (id % 3 + 1),
@@ -180,7 +180,7 @@ fn delays_over_time_are_drawn_over_the_rate() {
     for (qdisc, factor) in [("fifo limit 5p", 1.0), ("efd", 0.001)] {
         let mut record = record(Span::ms(8));
         for row in &mut record.delays {
-            row.one_way = (row.source == "web").then_some(Delayed {
+            row.one_way = (row.source == "web").then_some(DelaySummary {
                 packets: 2,
                 mean_s: row.time.as_s() * factor,
                 max_s: 5.0,
@@ -305,7 +305,7 @@ fn directions_are_apart() {
         let (start, back) = (Time::ms(1_100 + id * 10), id >= 10);
         let ends = if back { (1, 0) } else { (0, 1) };
         let flow = FlowReport { start, end: start + Span::ms(50), from: ends.0, to: ends.1, ..transfer(id) };
-        recorder.flow(&flow);
+        recorder.on_flow(&flow);
     }
     let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
     folder.write(&trial, &record).unwrap();
@@ -360,9 +360,9 @@ fn burstiness_is_drawn_if_it_was_measured() {
         while now < until {
             now += Span::from_s_f64(rng.exponential(0.002));
             let meta = Meta { bytes: 500, arrived: now, ..Meta::default() };
-            recorder.emitted(0, &meta, &0, now);
-            recorder.arrived(PORT, &meta, now);
-            recorder.sent(PORT, &meta, &0, now);
+            recorder.on_emission(0, &meta, &0, now);
+            recorder.on_arrival(PORT, &meta, now);
+            recorder.on_transmission(PORT, &meta, &0, now);
         }
         let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
         folder.write(&trial, &record).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use giveway_measure::{
-    DelayRow, Delayed, Fingerprint, Layout, LinkRow, Metrics, Packets, QueueRow, Record, ShareRow,
+    DelayRow, DelaySummary, Fingerprint, Layout, LinkRow, Metrics, Packets, QueueRow, Record, ShareRow,
     SojournRow, Summary,
 };
 use giveway_qdisc::{Backlog, PortId, Rate, Span, Time};
@@ -44,7 +44,7 @@ fields!(Summary { fingerprint, events, metrics });
 fields!(QueueRow { time, port, backlog, gauge });
 fields!(SojournRow { port, what, share, sojourn_s });
 fields!(ShareRow { time, span, port, source, bytes });
-fields!(Delayed { packets, mean_s, max_s });
+fields!(DelaySummary { packets, mean_s, max_s });
 fields!(DelayRow { time, span, port, source, sojourn, one_way, rate });
 fields!(LinkRow { port, rate, arrived, sent, dropped, marked, utilization, drops, drops_measured });
 fields!(Part { side, title, qdisc, rate, version, commit, record });

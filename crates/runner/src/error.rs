@@ -9,7 +9,7 @@ use giveway_scenario::ScenarioError;
 use crate::Outcome;
 
 /// An error of the runner. Its causes are in [`source`](std::error::Error::source);
-/// [`chain`](crate::chain) has all of them in one line.
+/// [`chain`](giveway_record::chain) has all of them in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     /// The request cannot be carried out. The message suggests a valid one.
@@ -25,14 +25,6 @@ pub enum RunnerError {
         action: String,
         /// The error of the operating system.
         source: io::Error,
-    },
-    /// The threads of the runs cannot be started.
-    #[error("cannot start {jobs} threads")]
-    Threads {
-        /// The number of threads; 0 stands for the number of processors.
-        jobs: u16,
-        /// The error of the thread pool.
-        source: rayon::ThreadPoolBuildError,
     },
     /// A run folder cannot be used.
     #[error(transparent)]
@@ -60,15 +52,12 @@ impl RunnerError {
             RunnerError::Report(ReportError::Busy { .. }) => Outcome::Failed,
             RunnerError::Report(_) => Outcome::Wrong,
             RunnerError::Reported(outcome) => *outcome,
-            RunnerError::Unsupported(_)
-            | RunnerError::Io { .. }
-            | RunnerError::Threads { .. }
-            | RunnerError::Output(_) => Outcome::Failed,
+            RunnerError::Unsupported(_) | RunnerError::Io { .. } | RunnerError::Output(_) => Outcome::Failed,
         }
     }
 
     /// Adds the failed action to an error of the operating system.
-    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> RunnerError {
+    pub fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> RunnerError {
         let action = action.into();
         move |source| RunnerError::Io { action, source }
     }

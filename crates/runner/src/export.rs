@@ -180,7 +180,7 @@ impl<W: Write> Probe<Segment> for Exporter<W> {
         if self.interface(at).is_some() { Interest::Everything } else { Interest::Nothing }
     }
 
-    fn sent(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
         self.settle(false);
         if self.interface(at).is_some() {
             let marked = self.was_marked(at, meta);
@@ -188,7 +188,7 @@ impl<W: Write> Probe<Segment> for Exporter<W> {
         }
     }
 
-    fn dropped(&mut self, at: PortId, meta: &Meta, segment: &Segment, why: DropReason, now: Time) {
+    fn on_drop(&mut self, at: PortId, meta: &Meta, segment: &Segment, why: DropReason, now: Time) {
         let departed = self.departed.as_ref().is_some_and(|departed| departed.at == at);
         let lost = why == DropReason::Wire && departed;
         self.settle(lost);
@@ -199,7 +199,7 @@ impl<W: Write> Probe<Segment> for Exporter<W> {
         }
     }
 
-    fn marked(&mut self, at: PortId, meta: &Meta, _: Time) {
+    fn on_mark(&mut self, at: PortId, meta: &Meta, _: Time) {
         if self.interface(at).is_some() {
             *self.marked.entry((at, mark(meta))).or_default() += 1;
         }

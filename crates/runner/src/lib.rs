@@ -1,13 +1,12 @@
 //! Runs scenarios: each discipline with each seed, in parallel, with results in folders that can be resumed.
 //!
 //! A [`Session`] takes a scenario, runs its trials (one for each discipline and seed) on a pool of threads,
-//! keeps each result in a run folder if it has one, and returns the table. [`compare`] turns a capture into
-//! scenarios for links of other rates, and the tables of their runs into findings. [`search`] finds the load
-//! of a switch at which the queues start to grow, or at which two arbiters are equal.
+//! keeps each result in a run folder if it has one, and returns the table. [`search`] finds the load of a
+//! switch at which the queues start to grow, or at which two arbiters are equal. [`study`] runs the studies
+//! of papers.
 //!
-//! This crate does not print. Messages, progress and interruptions go through a [`Frontend`], which the
-//! caller implements: the program `giveway` with a terminal, tests with [`Silent`]. Errors are
-//! [`RunnerError`]s.
+//! This crate does not print. Messages, progress and interruptions go through a
+//! [`Frontend`](giveway_trials::Frontend), which the caller implements. Errors are [`RunnerError`]s.
 //!
 //! # Decisions
 //! - Results are in the order of the trials, so a table does not depend on the number of threads.
@@ -15,12 +14,9 @@
 //! - The paths of outputs are checked before anything runs, so that a run of an hour does not end with a file
 //!   that cannot be written.
 
-pub mod compare;
 pub mod cpu;
 mod error;
 mod export;
-mod frontend;
-mod in_order;
 pub mod outputs;
 pub mod report;
 pub mod search;
@@ -30,11 +26,7 @@ mod threads;
 mod traces;
 
 pub use error::RunnerError;
-pub use frontend::{Bar, Frontend, NoBar, Part, Progress, Silent, Unit, panic_message};
-pub use giveway_record::chain;
-pub use in_order::in_order;
-pub use session::{Observe, Results, Session, TrialError, manifest, pool, question, save, scenario_name};
-pub use threads::processors;
+pub use session::{Observe, Results, Session, TrialError, manifest, save, scenario_name};
 pub use traces::{PortFile, PortFileError};
 
 /// The outcome of a command, from the best to the worst.

@@ -7,7 +7,8 @@ use std::path::Path;
 use giveway_files::input;
 use giveway_record::Existing;
 
-use crate::{Frontend, RunnerError};
+use crate::RunnerError;
+use giveway_trials::Frontend;
 
 pub use crate::error::outcome_of_folder as outcome;
 
@@ -111,7 +112,7 @@ pub fn existing(force: bool, removing: &dyn Fn(&str)) -> Existing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Silent;
+    use giveway_trials::Silent;
 
     const KINDS: [Kind; 7] = [
         Kind::Capture,

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use giveway_record::report::{self, Report};
 
+use crate::RunnerError;
 use crate::outputs::{Kind, may_write};
-use crate::{Frontend, RunnerError};
+use giveway_trials::Frontend;
 
 /// Reads run folders, and writes one report of all of them.
 ///

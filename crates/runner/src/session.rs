@@ -1,30 +1,30 @@
 //! A session runs scenarios trial by trial, and keeps their results.
 
+use std::convert::Infallible;
 use std::error::Error;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use giveway_measure::{Contest, DelayPlot, DelayRow, Record, Summary, Table};
 use giveway_observe::{contest, layout, observe, observe_network, run_built};
 use giveway_record::report::{self, Report};
-use giveway_record::{Conclusion, Digest, Existing, Kept, Manifest, RunFolder};
-use giveway_scenario::{Scenario, Trial};
-use rayon::prelude::*;
+use giveway_record::{Conclusion, Existing, Kept, Manifest, RunFolder, chain};
+use giveway_scenario::{Build, Scenario, Trial};
+use giveway_trials::key::version;
+use giveway_trials::{Digests, Ended, Frontend, Identity, Reuse, Runs, Turn, Unit, identity_text};
 
 use crate::export::Exports;
-use crate::frontend::{Frontend, Part, Progress, Unit, panic_message};
 use crate::traces::{PortFile, Traces};
-use crate::{Outcome, RunnerError, chain, cpu, outputs, threads};
+use crate::{Outcome, RunnerError, cpu, outputs, threads};
 
-/// The outcome of one trial.
-enum Ran {
-    /// It finished, with its summary, the remarks of its traffic sources, its delays over time if they are
-    /// plotted, and its record if records are returned.
-    Finished(Summary, Vec<String>, Option<Vec<DelayRow>>, Option<Box<Record>>),
-    /// The user stopped it.
-    Stopped,
-    /// It failed, with the reason.
-    Failed(String),
+/// The results of one trial.
+struct Finished {
+    summary: Summary,
+    /// Remarks of its traffic sources.
+    remarks: Vec<String>,
+    /// Its delays over time, if they are plotted.
+    delays: Option<Vec<DelayRow>>,
+    /// Its record, if records are returned.
+    record: Option<Box<Record>>,
 }
 
 /// The results of a scenario's trials.
@@ -70,7 +70,8 @@ pub type TrialError = Box<dyn Error + Send + Sync>;
 /// Runs scenarios on a pool of threads, and keeps their results.
 pub struct Session<'a> {
     frontend: &'a dyn Frontend,
-    pool: rayon::ThreadPool,
+    /// The number of trials that run at a time.
+    jobs: usize,
     /// The command line and the time, for the manifest of a run folder.
     provenance: (String, String),
     /// The capture file of the first seed of each discipline.
@@ -89,35 +90,18 @@ pub struct Session<'a> {
     plots: bool,
     /// True if the record of each trial is returned.
     records: bool,
-}
-
-/// A pool of `jobs` threads; 0 stands for one for each processor.
-///
-/// # Errors
-/// When the threads cannot be started.
-pub fn pool(jobs: u16) -> Result<rayon::ThreadPool, RunnerError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build();
-    pool.map_err(|source| RunnerError::Threads { jobs, source })
+    /// The trials of other folders, which are not run again.
+    reuse: Reuse,
 }
 
 impl<'a> Session<'a> {
-    /// A session that runs `jobs` trials at a time; 0 stands for one for each processor. `command` and
-    /// `created` (RFC 3339) are recorded in the manifests of run folders.
-    ///
-    /// # Errors
-    /// When the threads cannot be started.
-    pub fn new(
-        jobs: u16,
-        frontend: &'a dyn Frontend,
-        command: String,
-        created: String,
-    ) -> Result<Session<'a>, RunnerError> {
-        let pool = pool(jobs)?;
-        let provenance = (command, created);
-        Ok(Session {
+    /// A session that runs `jobs` trials at a time. `command` and `created` (RFC 3339) are recorded in the
+    /// manifests of run folders.
+    pub fn new(jobs: usize, frontend: &'a dyn Frontend, command: String, created: String) -> Session<'a> {
+        Session {
             frontend,
-            pool,
-            provenance,
+            jobs,
+            provenance: (command, created),
             export: None,
             traces: Vec::new(),
             beside: None,
@@ -126,7 +110,8 @@ impl<'a> Session<'a> {
             checks_divisions: false,
             plots: false,
             records: false,
-        })
+            reuse: Reuse::default(),
+        }
     }
 
     /// The front end, which receives the messages and the progress of this session.
@@ -162,6 +147,12 @@ impl<'a> Session<'a> {
         Session { records, ..self }
     }
 
+    /// Makes this session take the results of trials that other folders have. A trial whose samples over time
+    /// are needed runs nevertheless: for a run folder, a plot, a capture or a trace.
+    pub fn reusing(self, reuse: Reuse) -> Session<'a> {
+        Session { reuse, ..self }
+    }
+
     /// Makes this session copy `file` into each run folder, under the name `name`.
     pub fn keeping(self, name: &'static str, file: PathBuf) -> Session<'a> {
         Session { beside: Some((name, file)), ..self }
@@ -191,13 +182,13 @@ impl<'a> Session<'a> {
         find: &dyn Fn(&Table) -> Option<Conclusion>,
     ) -> Result<Results, Outcome> {
         let divisions = threads::divisions(scenario, self.threads, self.frontend);
-        let simulate: &Observe<'_> = &|trial, keep_series, go_on| {
+        let simulate: &Observe<'_> = &|trial, keep_series, keep_running| {
             let network = scenario.network();
             let ran = match network.zip(divisions.get(trial.discipline)) {
                 Some((network, partition)) => {
-                    threads::run(network, trial, keep_series, (partition, self.threads), &go_on)
+                    threads::run(network, trial, keep_series, (partition, self.threads), &keep_running)
                 }
-                None => observe(scenario, trial, keep_series, &go_on),
+                None => observe(scenario, trial, keep_series, &keep_running),
             };
             if let (Some(network), Some((record, _)), true) = (network, &ran, self.checks_divisions) {
                 let equal = threads::compare(network, trial, record, keep_series)?;
@@ -228,7 +219,7 @@ impl<'a> Session<'a> {
         };
         // The folder is checked before files are created, but created after them: a failure removes new
         // files, not folders.
-        let asked = dir.map(|_| question(scenario)).unwrap_or_default();
+        let asked = dir.map(|_| identity_text(scenario)).unwrap_or_default();
         if let Some(outcome) = dir.and_then(|dir| self.refused(&asked, dir)) {
             return Err(outcome);
         }
@@ -241,22 +232,19 @@ impl<'a> Session<'a> {
         let folder = folder.map_err(|error| failed(error.into()))?;
         let trials = scenario.trials();
         let before = cpu::user_s();
-        let kept = self.kept(&trials, folder.as_ref());
-        let progress = Progress::new(self.frontend, name, trials.len(), Unit::Runs);
-        // `collect` keeps the order of the trials, so results do not depend on the threads.
-        let ran: Vec<Ran> = self.pool.install(|| {
-            trials
-                .par_iter()
-                .zip(kept)
-                .with_max_len(1)
-                .map(|(trial, kept)| {
-                    let plots = self.plots && trial.seed == scenario.seeds[0];
-                    let outputs = (&exports, &traces, plots);
-                    self.trial(by, trial, (folder.as_ref(), kept), outputs, &progress.part())
-                })
-                .collect()
+        let mut kept = self.kept(&trials, folder.as_ref());
+        if folder.is_none() && !self.plots && !self.records && !self.checks_divisions {
+            let taken = self.take(scenario, &trials, &mut kept);
+            if !self.reuse.is_empty() {
+                let all = trials.len();
+                self.frontend.remark(&format!("{taken} of {all} trials are taken from --reuse"));
+            }
+        }
+        let ran = self.each(name, &trials, |place, turn| {
+            let trial = &trials[place];
+            let outputs = (&exports, &traces, self.plots && trial.seed == scenario.seeds[0]);
+            self.trial(by, trial, (folder.as_ref(), kept[place].clone()), outputs, turn)
         });
-        drop(progress);
         let cpu_s = cpu::user_s() - before;
 
         let mut runs = Vec::new();
@@ -266,7 +254,7 @@ impl<'a> Session<'a> {
         let mut outcome = Outcome::Done;
         for (trial, ran) in trials.iter().zip(ran) {
             match ran {
-                Ran::Finished(summary, own, delays, record) => {
+                Ended::Finished(Finished { summary, remarks: own, delays, record }) => {
                     records.extend(record.map(|record| (recorded(trial), *record)));
                     plotted.extend(delays.map(|delays| (trial.name.clone(), delays)));
                     // Every discipline has the same arrivals, so remarks of sources appear once for each
@@ -277,8 +265,8 @@ impl<'a> Session<'a> {
                     }
                     runs.push((recorded(trial), summary));
                 }
-                Ran::Stopped => outcome = outcome.max(Outcome::Interrupted),
-                Ran::Failed(why) => {
+                Ended::Stopped => outcome = outcome.max(Outcome::Interrupted),
+                Ended::Failed(why) => {
                     self.frontend.message(&format!("{} with seed {} failed: {why}", trial.name, trial.seed));
                     outcome = outcome.max(Outcome::Failed);
                 }
@@ -321,23 +309,26 @@ impl<'a> Session<'a> {
 
     /// Simulates one scenario without any output, and returns its table; `None` if a trial did not finish.
     /// The front end has shown the message of a trial that failed.
-    pub(crate) fn measure(&self, scenario: &Scenario, name: &str) -> Option<Table> {
+    pub fn measure(&self, scenario: &Scenario, name: &str) -> Option<Table> {
         let trials = scenario.trials();
-        let progress = Progress::new(self.frontend, name, trials.len(), Unit::Runs);
-        let simulate: &Observe<'_> =
-            &|trial, keep_series, go_on| Ok(observe(scenario, trial, keep_series, &go_on));
-        let (exports, traces) = (Exports::none(), Traces::default());
-        let ran: Vec<Ran> = self.pool.install(|| {
-            let outputs = (&exports, &traces, false);
-            let one = |trial| self.trial(simulate, trial, (None, None), outputs, &progress.part());
-            trials.par_iter().with_max_len(1).map(one).collect()
+        let mut kept = vec![None; trials.len()];
+        self.take(scenario, &trials, &mut kept);
+        let ran = self.each(name, &trials, |place, turn| match &kept[place] {
+            Some(summary) => {
+                turn.skip();
+                Ended::Finished(Summary::clone(summary))
+            }
+            None => turn.trial(|keep_running| {
+                let observed = observe(scenario, &trials[place], false, &|share| keep_running(share));
+                observed.map(|(record, _)| record.summary)
+            }),
         });
         let mut runs = Vec::new();
         for (trial, ran) in trials.iter().zip(ran) {
             match ran {
-                Ran::Finished(summary, ..) => runs.push((recorded(trial), summary)),
-                Ran::Stopped => return None,
-                Ran::Failed(why) => {
+                Ended::Finished(summary) => runs.push((recorded(trial), summary)),
+                Ended::Stopped => return None,
+                Ended::Failed(why) => {
                     self.frontend.message(&format!("{name} with seed {} failed: {why}", trial.seed));
                     return None;
                 }
@@ -346,9 +337,39 @@ impl<'a> Session<'a> {
         Some(Table::new(&runs))
     }
 
+    /// Takes the results of trials that other folders have. Returns their number.
+    fn take(&self, scenario: &Scenario, trials: &[Trial], kept: &mut [Option<Summary>]) -> usize {
+        if self.reuse.is_empty() {
+            return 0;
+        }
+        let mut taken = 0;
+        let identity = Identity::of(scenario, &Digests::default());
+        for (trial, kept) in trials.iter().zip(kept) {
+            // A part that was damaged since it was opened: the trial runs.
+            let found = self.reuse.take(identity.key(&trial.name, trial.seed)).ok().flatten();
+            if kept.is_none() {
+                *kept = found.and_then(|found| found.summary());
+                taken += usize::from(kept.is_some());
+            }
+        }
+        taken
+    }
+
+    /// The ends of trials, in their order.
+    fn each<R: Send>(
+        &self,
+        name: &str,
+        trials: &[Trial],
+        run: impl Fn(usize, &Turn<'_>) -> R + Sync,
+    ) -> Vec<R> {
+        let runs = Runs::new(self.frontend, name, trials.len(), Unit::Runs, self.jobs);
+        let Ok(ran) = runs.all(trials.len(), |place, turn| Ok::<R, Infallible>(run(place, turn)));
+        ran
+    }
+
     /// Returns the outcome of the command if the folder at `dir` cannot be used for the results, after a
     /// message to the front end; `None` if it can. `asked` is everything that the results depend on:
-    /// [`question`].
+    /// [`identity_text`].
     pub fn refused(&self, asked: &str, dir: &Path) -> Option<Outcome> {
         let command = self.provenance.0.as_str();
         let removing = outputs::removing(self.frontend);
@@ -366,8 +387,10 @@ impl<'a> Session<'a> {
         if let Some(damage) = folder.repaired() {
             self.frontend.message(&format!("{damage}: writing it again"));
         }
-        let kept: Vec<Kept> =
-            self.pool.install(|| trials.par_iter().map(|trial| folder.look(&recorded(trial))).collect());
+        // Every byte is checked, so it is a task for all threads, too.
+        let look =
+            |place: usize, _: &Turn<'_>| Ok::<Kept, Infallible>(folder.look(&recorded(&trials[place])));
+        let Ok(kept) = Runs::hidden(self.frontend, self.jobs).all(trials.len(), look);
         let mut outdated: Vec<(String, usize)> = Vec::new();
         let mut results = Vec::new();
         for (trial, kept) in trials.iter().zip(kept) {
@@ -425,66 +448,56 @@ impl<'a> Session<'a> {
         trial: &Trial,
         (folder, kept): (Option<&RunFolder>, Option<Summary>),
         (exports, traces, plots): (&Exports<'_>, &Traces<'_>, bool),
-        part: &Part<'_>,
-    ) -> Ran {
-        if self.frontend.stopped() {
-            return Ran::Stopped;
-        }
+        turn: &Turn<'_>,
+    ) -> Ended<Finished> {
         // A trial that is exported or traced runs even if its result exists.
         let (export, trace) = (exports.of(trial), traces.of(trial));
         if export.is_none()
             && trace.is_none()
             && let Some(summary) = kept
         {
-            part.done(1.0);
+            turn.skip();
             let read = |folder| report::delays(folder, &recorded(trial));
             return match folder.filter(|_| plots).map(read).transpose() {
-                Ok(delays) => Ran::Finished(summary, Vec::new(), delays, None),
-                Err(error) => Ran::Failed(chain(&error)),
+                Ok(delays) => {
+                    Ended::Finished(Finished { summary, remarks: Vec::new(), delays, record: None })
+                }
+                Err(error) => Ended::Failed(chain(&error)),
             };
         }
-        let running = AssertUnwindSafe(|| {
-            let series = folder.is_some() || plots || self.checks_divisions || self.records;
-            let go_on = |share| {
-                part.done(share);
-                !self.frontend.stopped()
-            };
+        let series = folder.is_some() || plots || self.checks_divisions || self.records;
+        let ended = turn.trial(|keep_running| {
+            let keep_running = &|share: f64| keep_running(share);
             match (export, trace) {
-                (None, None) => by(trial, series, &go_on),
-                (Some((target, network)), None) => Ok(observe_network(network, series, |recorder| {
-                    target.run(
-                        network,
-                        trial,
-                        &|_, spec, context| giveway_scenario::discipline(spec, context),
-                        recorder,
-                        &go_on,
-                    )
-                })),
-                (None, Some((trace, network))) => Ok(observe_network(network, series, |recorder| {
-                    trace.run(&mut |build| run_built(network, trial, build, recorder, &go_on))
-                })),
-                (Some((target, network)), Some((trace, _))) => {
-                    Ok(observe_network(network, series, |recorder| {
-                        trace.run(&mut |build| target.run(network, trial, build, recorder, &go_on))
-                    }))
-                }
+                (None, None) => by(trial, series, keep_running).transpose(),
+                (Some((target, network)), None) => observe_network(network, series, |recorder| {
+                    let build: Build<'_> = &|_, spec, context| giveway_scenario::discipline(spec, context);
+                    target.run(network, trial, build, recorder, keep_running)
+                })
+                .map(Ok),
+                (None, Some((trace, network))) => observe_network(network, series, |recorder| {
+                    trace.run(&mut |build| run_built(network, trial, build, recorder, keep_running))
+                })
+                .map(Ok),
+                (Some((target, network)), Some((trace, _))) => observe_network(network, series, |recorder| {
+                    trace.run(&mut |build| target.run(network, trial, build, recorder, keep_running))
+                })
+                .map(Ok),
             }
         });
-        let (record, remarks) = match catch_unwind(running) {
-            Ok(Ok(Some(ran))) => ran,
-            Ok(Ok(None)) => return Ran::Stopped,
-            Ok(Err(error)) => return Ran::Failed(chain(&*error)),
-            Err(panic) => return Ran::Failed(panic_message(panic.as_ref())),
+        let (record, remarks) = match ended {
+            Ended::Finished(Ok(ran)) => ran,
+            Ended::Finished(Err(error)) => return Ended::Failed(chain(&*error)),
+            Ended::Stopped => return Ended::Stopped,
+            Ended::Failed(why) => return Ended::Failed(why),
         };
-        match folder.map(|folder| folder.write(&recorded(trial), &record)) {
-            Some(Err(error)) => Ran::Failed(chain(&error)),
-            Some(Ok(())) | None => {
-                let delays = plots.then(|| record.delays.clone());
-                let summary = record.summary.clone();
-                let kept = (self.records && folder.is_none()).then(|| Box::new(record));
-                Ran::Finished(summary, remarks, delays, kept)
-            }
+        if let Some(Err(error)) = folder.map(|folder| folder.write(&recorded(trial), &record)) {
+            return Ended::Failed(chain(&error));
         }
+        let delays = plots.then(|| record.delays.clone());
+        let summary = record.summary.clone();
+        let record = (self.records && folder.is_none()).then(|| Box::new(record));
+        Ended::Finished(Finished { summary, remarks, delays, record })
     }
 }
 
@@ -511,27 +524,11 @@ pub fn scenario_name(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Everything that results depend on: the text of the scenario, and the digests of the files that it names.
-/// It does not contain the paths of these files, so a folder that is moved together with them still belongs
-/// to the same scenario.
-pub fn question(scenario: &Scenario) -> String {
-    let mut text = scenario.text();
-    for file in scenario.files() {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        // The file was read a moment ago. If it no longer exists, the runs report that.
-        let print = Digest::of_file(&file).map_or_else(|error| error.to_string(), |digest| digest.sha256);
-        text.push_str(&format!("# {name} has the SHA-256 {print}\n"));
-    }
-    text
-}
-
 /// The manifest of a run folder for a scenario. `command` and `created` (RFC 3339) say how it was made.
 pub fn manifest(scenario: &Scenario, name: &str, (command, created): (String, String)) -> Manifest {
-    let version =
-        if scenario.live().is_some() { giveway_sources::TESTBED } else { giveway_sources::SIMULATION };
     Manifest {
         scenario: name.to_owned(),
-        version: version.to_owned(),
+        version: version(scenario).to_owned(),
         disciplines: giveway_observe::disciplines(scenario),
         seeds: scenario.seeds.clone(),
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -544,8 +541,8 @@ pub fn manifest(scenario: &Scenario, name: &str, (command, created): (String, St
 }
 
 /// Writes runs that are in memory into a run folder at `dir`, with a report. `asked` is everything that the
-/// results depend on ([`question`]). With `force` the folder may replace anything at its place. Returns the
-/// path of the report.
+/// results depend on ([`identity_text`]). With `force` the folder may replace anything at its place. Returns
+/// the path of the report.
 ///
 /// # Errors
 /// When the folder cannot be created or written.

@@ -1,19 +1,12 @@
 //! `--threads`: trials of networks that are divided, and messages about the division.
 
 use std::error::Error;
-use std::num::NonZero;
 
 use giveway_measure::{Fingerprint, Record, Summary};
 use giveway_observe::{observe_network, run_divided};
 use giveway_scenario::{Network, Scenario, Trial};
 use giveway_sim::{Gain, Partition, Whole};
-
-use crate::Frontend;
-
-/// The number of processors of this machine.
-pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
-}
+use giveway_trials::{Frontend, processors};
 
 /// The number of threads that can run at once, of those that were asked for. A thread simulates several parts
 /// of a network one after the other if there are more parts than threads.
@@ -22,16 +15,16 @@ fn useful(threads: usize) -> usize {
 }
 
 /// Runs a trial on a divided network, with a recorder. Returns the record, and the remarks of the sources of
-/// traffic; nothing if `go_on` stops it.
+/// traffic; nothing if `keep_running` stops it.
 pub(crate) fn run(
     network: &Network,
     trial: &Trial,
     keep_series: bool,
     (partition, threads): (&Partition, usize),
-    go_on: &dyn Fn(f64) -> bool,
+    keep_running: &dyn Fn(f64) -> bool,
 ) -> Option<(Record, Vec<String>)> {
     observe_network(network, keep_series, |recorder| {
-        run_divided(network, trial, (partition, useful(threads)), recorder, go_on)
+        run_divided(network, trial, (partition, useful(threads)), recorder, keep_running)
     })
 }
 

@@ -11,9 +11,10 @@ use giveway_replay::{Options, Recording, Tracer, WhenFull};
 use giveway_scenario::{Build, Finished, Network, Port, Scenario, Trial};
 use giveway_sim::Segment;
 
+use crate::RunnerError;
 use crate::export::{Target, places};
 use crate::outputs::Kind;
-use crate::{Frontend, RunnerError};
+use giveway_trials::Frontend;
 
 /// The text is not a [`PortFile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

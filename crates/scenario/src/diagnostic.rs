@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::words::clipped;
+use crate::hints::clipped;
 
 /// An error or a warning about a scenario, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]

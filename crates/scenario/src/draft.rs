@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use giveway_files::input;
+use giveway_qdisc::{Bytes, Rate, Span};
+use serde_json::Value as Json;
 
 use crate::diagnostic::Diagnostic;
 use crate::error::LoadError;
+use crate::hints::choices;
 use crate::origin::Origin;
 use crate::tree::{self, Node, Table, Value};
-use crate::words::choices;
 
 /// A parsed scenario file with the changes of flags.
 #[derive(Clone, Debug)]
@@ -62,11 +64,14 @@ impl Draft {
     }
 
     /// The keys that decide the result of a trial, besides its discipline and its seed, as TOML. Comments,
-    /// the title, the compared disciplines and the seeds are left out.
+    /// the title, the compared disciplines and the seeds are left out. The rest is written in one way, since
+    /// "10 Mbit/s" and "10mbit" give the same results, and so does another order of keys.
     pub(crate) fn identity(&self) -> String {
         const BESIDES: [&str; 6] = ["title", "description", "disciplines", "seeds", "short", "sweep"];
         let mut keys = self.root.json();
         keys.retain(|key, _| !BESIDES.contains(&key.as_str()));
+        let mut keys = Json::Object(keys);
+        write_in_one_way("", &mut keys);
         toml::to_string(&keys).expect("parsed TOML can be written as TOML")
     }
 
@@ -212,5 +217,26 @@ fn name_of(item: &Node) -> String {
         (true, _) => word("name").to_owned(),
         (false, true) => word("kind").to_owned(),
         (false, false) => format!("{}->{}", word("from"), word("to")),
+    }
+}
+/// Sorts the keys of a value, and writes each quantity in it in one way.
+fn write_in_one_way(key: &str, value: &mut Json) {
+    // A name is a name, even if it looks like a time.
+    const NAMES: [&str; 3] = ["name", "from", "to"];
+    match value {
+        Json::Object(keys) => {
+            keys.sort_keys();
+            keys.iter_mut().for_each(|(key, value)| write_in_one_way(key, value));
+        }
+        Json::Array(values) => values.iter_mut().for_each(|value| write_in_one_way(key, value)),
+        Json::String(text) if !NAMES.contains(&key) && text.starts_with(|c: char| c.is_ascii_digit()) => {
+            let span = text.parse::<Span>().map(|span| span.to_string());
+            let rate = || text.parse::<Rate>().map(|rate| rate.to_string());
+            let bytes = || text.parse::<Bytes>().map(|bytes| bytes.to_string());
+            if let Ok(written) = span.or_else(|_| rate()).or_else(|_| bytes()) {
+                *text = written;
+            }
+        }
+        _ => {}
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use giveway_qdisc::units::nearest;
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::hints::grouped;
 use crate::origin::Origin;
-use crate::words::grouped;
 
 /// The error of a scenario that cannot run, with all its mistakes.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::hints::{choices, grouped};
 use crate::origin::Origin;
 use crate::tree::{Entry, Node, Table, Value};
-use crate::words::{choices, grouped};
 
 /// A scenario while it is read, with the diagnostics so far.
 pub(crate) struct Reading {

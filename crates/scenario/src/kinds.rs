@@ -5,8 +5,8 @@ use serde_json::Value as Json;
 
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, keys_by, wrong_type};
+use crate::hints::{choices, listed};
 use crate::tree::Table;
-use crate::words::{choices, listed};
 
 impl Reading {
     /// Looks up the key `kind` of a table among `entries`. In messages, `what` is the table and `noun` an

@@ -41,6 +41,7 @@ mod error;
 mod excerpt;
 mod fields;
 mod file;
+mod hints;
 mod kinds;
 mod lints;
 mod live;
@@ -53,7 +54,6 @@ mod specs;
 mod sweep;
 mod tree;
 mod trial;
-mod words;
 
 pub use backend::Backend;
 pub use crossbar::Crossbar;
@@ -63,8 +63,9 @@ pub use error::{Hidden, LoadError, ScenarioError, shown};
 pub use excerpt::Excerpt;
 pub use live::{BpfQueue, Contender, Direction, KernelQueue, LinkKeyError, Live, link_key};
 pub use network::{
-    Bound, Build, ChangeError, Contest, Crossed, Edge, End, Finished, LinkBounds, Measured, Network, Port,
-    Queue, Size, Stepped, Stream, StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec, discipline,
+    Bound, Build, ChangeError, Contest, Edge, End, Finished, LinkBounds, Measured, Network, Port,
+    PortsOnRoute, Queue, Size, Stepped, Stream, StreamBounds, TOPOLOGIES, TopologyEntry, TopologySpec,
+    discipline,
 };
 pub use origin::{Origin, Place};
 pub use scenario::Scenario;

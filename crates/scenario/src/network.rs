@@ -30,7 +30,7 @@ pub(crate) use self::keys::{
 };
 pub use self::model::Network;
 pub(crate) use self::read::{read, read_as};
-pub use self::run::{Build, Crossed, Finished, Measured, discipline};
+pub use self::run::{Build, Finished, Measured, PortsOnRoute, discipline};
 pub use self::stepped::{ChangeError, Stepped};
 pub use self::topologies::{Edge, End, Size, TOPOLOGIES, TopologyEntry, TopologySpec};
 pub use self::topology::{Port, Queue};

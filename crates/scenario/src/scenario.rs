@@ -11,6 +11,7 @@ use crate::draft::Draft;
 use crate::error::ScenarioError;
 use crate::fields::{Reading, wrong_type};
 use crate::file::{ScenarioFile, Top};
+use crate::hints::choices;
 use crate::lints;
 use crate::live::{self, Live};
 use crate::network::{self, Network};
@@ -19,7 +20,6 @@ use crate::schedule::{self, MAX_SEEDS, Schedule, ShortRun, Times};
 use crate::sweep::{self, Sweep};
 use crate::tree::{Node, Table};
 use crate::trial::{Compared, Trial};
-use crate::words::choices;
 
 /// A valid scenario.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The JSON Schema of a scenario file, generated from the types that read it and from the registries.
 
 use giveway_disciplines::Spec;
-use giveway_sim::{Placed, QuicConfig, SOURCES, TcpConfig};
+use giveway_sim::{NodeOrigin, QuicConfig, SOURCES, TcpConfig};
 use giveway_spec::Entry;
 use schemars::generate::SchemaGenerator;
 use schemars::{Schema, schema_for};
@@ -61,7 +61,7 @@ pub fn schema() -> Schema {
 }
 
 /// JSON Schema of the keys that all traffic of a network has. `from` and `to` are required, except for
-/// sources that read their nodes from a file or draw them among hosts ([`giveway_sim::Placed`]).
+/// sources that read their nodes from a file or draw them among hosts ([`giveway_sim::NodeOrigin`]).
 pub fn traffic_keys() -> Schema {
     let mut keys = common();
     keys["required"] = json!(["kind", "from", "to"]);
@@ -131,9 +131,9 @@ fn discipline() -> Json {
 /// The keys of one kind of traffic on a network, with those that all kinds share.
 fn source(source: &giveway_sim::TrafficEntry) -> Json {
     let ends: &[&str] = match source.placed {
-        Placed::Scenario => &["from", "to"],
-        Placed::Among => &["hosts"],
-        Placed::File | Placed::Either => &[],
+        NodeOrigin::Scenario => &["from", "to"],
+        NodeOrigin::Among => &["hosts"],
+        NodeOrigin::File | NodeOrigin::Either => &[],
     };
     kind(&source.entry, &common(), ends)
 }

@@ -114,7 +114,7 @@ fn turns_have_no_bound_for_a_varying_number_of_flows() {
 struct Largest(Vec<Span>);
 
 impl Probe<Segment> for Largest {
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         let source = report.source as usize;
         self.0.resize(self.0.len().max(source + 1), Span::ZERO);
         self.0[source] = self.0[source].max(report.delay_max);

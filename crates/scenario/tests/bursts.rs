@@ -56,7 +56,7 @@ fn records(scenario: &Scenario) -> Vec<Record> {
     let measured = network.measured();
     let layout = Layout {
         measured: measured.ports,
-        crossed: Some(giveway_measure::Crossed::new(measured.crossed)),
+        crossed: Some(giveway_measure::PortsOnRoute::new(measured.crossed)),
         port_names: (0..).map(PortId).zip(measured.port_names).collect(),
         source_names: measured.sources,
         from: measured.from,

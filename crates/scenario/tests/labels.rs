@@ -77,12 +77,12 @@ struct Labels {
 const MEASURED_FROM: Time = Time::s(5);
 
 impl Probe<Segment> for Labels {
-    fn arrived(&mut self, at: PortId, meta: &Meta, _: Time) {
+    fn on_arrival(&mut self, at: PortId, meta: &Meta, _: Time) {
         let (none, highest) = self.arrived_with.entry(self.ports[at.0 as usize].clone()).or_default();
         *none += u64::from(!meta.label.is_set());
         *highest = (*highest).max(meta.label.rate());
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, payload: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, payload: &Segment, now: Time) {
         let name = self.ports[at.0 as usize].as_str();
         let packet = (payload.conn, payload.seq);
         if name == "r1->r2" {
@@ -97,7 +97,7 @@ impl Probe<Segment> for Labels {
             *highest = (*highest).max(meta.label.rate());
         }
     }
-    fn delivered(&mut self, _: u16, meta: &Meta, payload: &Segment, now: Time) {
+    fn on_delivery(&mut self, _: u16, meta: &Meta, payload: &Segment, now: Time) {
         if now >= MEASURED_FROM {
             *self.delivered.entry(payload.source).or_default() += u64::from(meta.bytes);
         }

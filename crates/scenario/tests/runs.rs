@@ -135,12 +135,12 @@ struct Received {
 }
 
 impl Probe<Segment> for Received {
-    fn emitted(&mut self, _: u16, _: &Meta, segment: &Segment, now: Time) {
+    fn on_emission(&mut self, _: u16, _: &Meta, segment: &Segment, now: Time) {
         if segment.has(Segment::DATAGRAM) {
             self.datagrams.push(now);
         }
     }
-    fn delivered(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
+    fn on_delivery(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
         self.delivered += 1;
     }
 }
@@ -291,10 +291,10 @@ struct Senders {
 }
 
 impl Probe<Segment> for Senders {
-    fn sender(&mut self, sample: &giveway_qdisc::SenderSample) {
+    fn on_sender(&mut self, sample: &giveway_qdisc::SenderSample) {
         self.samples.push((sample.id, sample.now, sample.acked));
     }
-    fn flow(&mut self, report: &giveway_qdisc::FlowReport) {
+    fn on_flow(&mut self, report: &giveway_qdisc::FlowReport) {
         self.delivered.push((report.id, report.delivered));
     }
 }

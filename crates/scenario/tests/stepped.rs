@@ -5,7 +5,7 @@ use giveway_qdisc::{
     Backlog, DropReason, FlowReport, Interest, Meta, PortId, Probe, Rate, Share, Span, Time,
 };
 use giveway_scenario::{ChangeError, Network, Scenario, Stepped, discipline};
-use giveway_sim::{Refused, Segment};
+use giveway_sim::{LinkChangeError, Segment};
 
 const UPLINK: &str = r#"
 duration = "6 s"
@@ -70,18 +70,18 @@ impl Probe<Segment> for Log {
     fn interest(&self, at: PortId) -> Interest {
         if at == self.port { Interest::Port } else { Interest::Nothing }
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if at == self.port {
             self.sent.push((now, meta.flow.0, meta.bytes));
             self.sojourns.push((now, now.since(meta.arrived)));
         }
     }
-    fn dropped(&mut self, at: PortId, meta: &Meta, _: &Segment, why: DropReason, now: Time) {
+    fn on_drop(&mut self, at: PortId, meta: &Meta, _: &Segment, why: DropReason, now: Time) {
         if at == self.port {
             self.dropped.push((now, meta.flow.0, why));
         }
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
 }
@@ -151,8 +151,8 @@ fn half_the_rate_halves_the_goodput_from_then_on() {
     assert!(after.abs_diff(500_000) <= 1500, "{after}");
     assert!(log.bytes(Time::ms(3000), Time::ms(3100)) < 54_000, "the new rate holds at once");
     trial.change_rate(port, Rate::mbit(8), &mut log).unwrap();
-    assert_eq!(trial.change_rate(port, Rate::bit(0), &mut log), Err(Refused::NoRate));
-    assert_eq!(trial.change_rate(PortId(999), Rate::mbit(1), &mut log), Err(Refused::NoLink));
+    assert_eq!(trial.change_rate(port, Rate::bit(0), &mut log), Err(LinkChangeError::NoRate));
+    assert_eq!(trial.change_rate(PortId(999), Rate::mbit(1), &mut log), Err(LinkChangeError::NoLink));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_wire_loses_and_delays_from_its_change_on() {
     trial.change_delay(port, Span::ms(80)).unwrap();
     trial.step_to(Time::s(6), &mut log);
     assert_eq!(lost(&log), during);
-    assert_eq!(trial.change_delay(PortId(999), Span::ms(1)), Err(Refused::NoLink));
+    assert_eq!(trial.change_delay(PortId(999), Span::ms(1)), Err(LinkChangeError::NoLink));
 }
 
 /// The rate follows a profile, so that it cannot be set; the discipline can.
@@ -258,7 +258,7 @@ fn what_varies_by_itself_cannot_be_set() {
     let (mut trial, port) = stepped(&scenario);
     let mut log = Log::of(port);
     trial.step_to(Time::s(3), &mut log);
-    assert_eq!(trial.change_rate(port, Rate::mbit(4), &mut log), Err(Refused::RateVaries));
+    assert_eq!(trial.change_rate(port, Rate::mbit(4), &mut log), Err(LinkChangeError::RateVaries));
     trial.replace(port, &"fq_codel".parse().unwrap(), &mut log).unwrap();
     trial.step_to(Time::s(6), &mut log);
     let after = log.bytes(Time::s(4), Time::s(6));

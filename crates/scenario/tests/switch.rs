@@ -1,7 +1,7 @@
 //! Scenarios on a switch: the messages about invalid ones, and the result of a run.
 
 use giveway_scenario::{Backend, Scenario};
-use giveway_switch::{Asked, Outside};
+use giveway_switch::{Outside, SlotRequests};
 
 /// A valid scenario. Each test changes one part of it.
 const VALID: &str = r#"
@@ -169,7 +169,7 @@ struct Own {
 }
 
 impl Outside for Own {
-    fn decide(&mut self, asked: &Asked<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
+    fn decide(&mut self, asked: &SlotRequests<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
         for &(input, output) in asked.pairs {
             if self.all || pairs.iter().all(|&(one, other)| one != input && other != output) {
                 pairs.push((input, output));

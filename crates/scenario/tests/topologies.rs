@@ -213,7 +213,7 @@ struct Uplinks {
 }
 
 impl Probe<Segment> for Uplinks {
-    fn sent(&mut self, port: PortId, meta: &Meta, _: &Segment, _: Time) {
+    fn on_transmission(&mut self, port: PortId, meta: &Meta, _: &Segment, _: Time) {
         if port.0 >= self.first {
             self.by_flow.entry(meta.flow.0).or_default().insert(port.0);
         }

@@ -41,7 +41,7 @@ impl Source for OneTransfer {
 struct Reports(Vec<FlowReport>);
 
 impl Probe<Segment> for Reports {
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.0.push(report.clone());
     }
 }

@@ -71,7 +71,7 @@ impl Datagrams {
     }
 
     /// Records an arrival, at any time after sending; `within` if the datagram arrived within the interval.
-    pub fn arrived(&mut self, bytes: u32, now: Time, within: bool) {
+    pub fn on_arrival(&mut self, bytes: u32, now: Time, within: bool) {
         self.last = Some(now);
         if within {
             self.goodput_bytes += u64::from(bytes);
@@ -79,7 +79,7 @@ impl Datagrams {
     }
 
     /// Records the arrival of a datagram that was sent within the interval.
-    pub fn received(&mut self, bytes: u32, sent: Time, now: Time) {
+    pub fn on_receipt(&mut self, bytes: u32, sent: Time, now: Time) {
         let delay = now.since(sent);
         self.received += 1;
         self.bytes_received += u64::from(bytes);

@@ -63,13 +63,13 @@ impl Probe<Segment> for Load {
     fn interest(&self, _: PortId) -> Interest {
         Interest::Port
     }
-    fn sent(&mut self, at: PortId, _: &Meta, _: &Segment, _: Time) {
+    fn on_transmission(&mut self, at: PortId, _: &Meta, _: &Segment, _: Time) {
         self.sent[at.0 as usize] += 1;
     }
-    fn emitted(&mut self, node: u16, _: &Meta, _: &Segment, _: Time) {
+    fn on_emission(&mut self, node: u16, _: &Meta, _: &Segment, _: Time) {
         self.at_hosts[usize::from(node)] += 1;
     }
-    fn delivered(&mut self, node: u16, _: &Meta, _: &Segment, _: Time) {
+    fn on_delivery(&mut self, node: u16, _: &Meta, _: &Segment, _: Time) {
         self.at_hosts[usize::from(node)] += 1;
     }
 }

@@ -259,7 +259,7 @@ impl Sim {
         }
         for number in self.inbox.iter().flat_map(|inbox| inbox.left()) {
             let Packet { meta, payload } = self.packets.get(number);
-            left.dropped(PortId(u32::MAX), meta, payload, DropReason::Reset, self.now);
+            left.on_drop(PortId(u32::MAX), meta, payload, DropReason::Reset, self.now);
         }
         left.datagrams
     }
@@ -275,7 +275,7 @@ impl Sim {
         let own = unarrived.iter().filter(is_own).map(|left| (left.stream, left.sent));
         self.transport.finish(self.now, own);
         for report in self.transport.reports.drain(..) {
-            probe.flow(&report);
+            probe.on_flow(&report);
         }
         Totals { events: self.events }
     }
@@ -337,7 +337,7 @@ impl Sim {
             self.settle(number, self.moment, probe);
             // The link is indexed again for each packet, because an arrival may offer a packet to any link,
             // this one included.
-            while let Some(pkt) = self.links[number as usize].arrived(self.now) {
+            while let Some(pkt) = self.links[number as usize].next_arrival(self.now) {
                 self.arrive(to, pkt, probe);
             }
         }
@@ -458,7 +458,7 @@ impl Sim {
     #[inline]
     fn deliver<R: Probe<Segment>>(&mut self, node: u16, pkt: Number, joined: bool, probe: &mut R) {
         let Packet { meta, payload } = self.packets.get(pkt);
-        probe.delivered(node, meta, payload, self.now);
+        probe.on_delivery(node, meta, payload, self.now);
         self.transport.deliver(meta, payload, joined, self.now, &mut self.queue);
         self.packets.discard(pkt);
         self.flush(probe);
@@ -484,7 +484,7 @@ impl Sim {
         let packet = self.packets.get(pkt);
         let Some(number) = self.routes.next_of(node, &packet.meta, &packet.payload) else {
             let (no_port, why) = (PortId(u32::MAX), DropReason::Unreachable);
-            probe.dropped(no_port, &packet.meta, &packet.payload, why, self.now);
+            probe.on_drop(no_port, &packet.meta, &packet.payload, why, self.now);
             return self.packets.discard(pkt);
         };
         if self.lookahead > 0 {
@@ -553,7 +553,7 @@ impl Sim {
         let mut sending = std::mem::take(&mut self.sending);
         for pkt in sending.drain(..) {
             let from = pkt.meta.from;
-            probe.emitted(from, &pkt.meta, &pkt.payload, self.now);
+            probe.on_emission(from, &pkt.meta, &pkt.payload, self.now);
             match self.transport.access_delay(from, &pkt.payload) {
                 Some(delay) => self.access.add(self.now + delay, (from, pkt), &mut self.queue),
                 None => {
@@ -568,7 +568,7 @@ impl Sim {
     /// Reports flows to the probe, and events to the sources.
     fn report<R: Probe<Segment>>(&mut self, probe: &mut R) {
         for report in self.transport.reports.drain(..) {
-            probe.flow(&report);
+            probe.on_flow(&report);
         }
         // The whole list is taken: an event that a source causes here is handled in the next round, after
         // the packets of the source have been sent.
@@ -614,7 +614,7 @@ impl Sim {
         }
         if self.sample_senders {
             for sample in self.transport.samples(self.now) {
-                probe.sender(&sample);
+                probe.on_sender(&sample);
             }
         }
         let every = self.sample.expect("the timer of samples is set only in a run that takes samples");
@@ -629,7 +629,7 @@ struct Leftover {
 }
 
 impl Probe<Segment> for Leftover {
-    fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, _: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, _: Time) {
         if segment.has(Segment::DATAGRAM) && !segment.is_copied_datagram() {
             let Segment { source, conn: stream, .. } = *segment;
             self.datagrams.push(Unarrived { source, stream, sent: segment.datagram_sent() });

@@ -50,7 +50,7 @@
 //! struct Reports(Vec<FlowReport>);
 //!
 //! impl Probe<Segment> for Reports {
-//!     fn flow(&mut self, report: &FlowReport) {
+//!     fn on_flow(&mut self, report: &FlowReport) {
 //!         self.0.push(report.clone());
 //!     }
 //! }
@@ -135,12 +135,12 @@ pub use net::{
 pub use network::{LinkPlan, MediumPlan, Network, NetworkError};
 pub use partition::{Partition, Whole};
 pub use quic::QuicConfig;
-pub use refused::Refused;
+pub use refused::LinkChangeError;
 pub use routes::{Routes, Routing};
 pub use segment::Segment;
 pub use sizes::Sizes;
 pub use tcp::TcpConfig;
 pub use thin_acks::ThinAcks;
 pub use timing::Timing;
-pub use traffic::{Placed, SOURCES, Source, SourceContext, Traffic, TrafficEntry, TrafficSpec};
+pub use traffic::{NodeOrigin, SOURCES, Source, SourceContext, Traffic, TrafficEntry, TrafficSpec};
 pub use watched::Watched;

@@ -35,7 +35,7 @@ use crate::network::LinkPlan;
 use crate::packets::{Number, Packets};
 use crate::partition::Partition;
 use crate::plain::Plain;
-use crate::refused::Refused;
+use crate::refused::LinkChangeError;
 use crate::segment::Segment;
 use crate::varying::{Departure, Sending, Varying};
 use giveway_links::MediumSpec;
@@ -155,7 +155,7 @@ impl Link {
     /// Takes the next packet that arrives at the queue of a plain link before `now`.
     #[inline]
     pub fn next_added(&mut self, now: Moment) -> Option<(Moment, Number)> {
-        self.plain.as_mut()?.arrived(now)
+        self.plain.as_mut()?.next_arrival(now)
     }
 
     /// The plain queue decides about a packet. Returns the time at which it will reach the far end.
@@ -257,23 +257,23 @@ impl Link {
     }
 
     /// Changes the rate from the next transmission on.
-    pub fn change_rate(&mut self, rate: Rate, now: Time) -> Result<(), Refused> {
+    pub fn change_rate(&mut self, rate: Rate, now: Time) -> Result<(), LinkChangeError> {
         if self.varying.as_ref().is_some_and(|varying| varying.has_profile()) {
-            return Err(Refused::RateVaries);
+            return Err(LinkChangeError::RateVaries);
         }
         self.port.change_rate(rate, now);
         Ok(())
     }
 
     /// Changes the delay of the wire, whose streams are `wire`, for later transmissions.
-    pub fn change_delay(&mut self, delay: Span, wire: &Streams) -> Result<(), Refused> {
+    pub fn change_delay(&mut self, delay: Span, wire: &Streams) -> Result<(), LinkChangeError> {
         self.line(wire).change_delay(delay)?;
         self.delay = delay;
         Ok(())
     }
 
     /// Changes the probability of a loss on the wire, whose streams are `wire`, for later transmissions.
-    pub fn change_loss(&mut self, loss: Share, wire: &Streams) -> Result<(), Refused> {
+    pub fn change_loss(&mut self, loss: Share, wire: &Streams) -> Result<(), LinkChangeError> {
         self.line(wire).change_loss(loss)
     }
 
@@ -355,7 +355,7 @@ impl Link {
 
     /// The next packet that has arrived at the far end by `now`.
     #[inline]
-    pub fn arrived(&mut self, now: Time) -> Option<Number> {
+    pub fn next_arrival(&mut self, now: Time) -> Option<Number> {
         let (at, number) = *self.flight.front()?;
         if at > now {
             return None;

@@ -27,7 +27,7 @@ use crate::segment::Segment;
 
 /// The end of a run on several threads.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ended {
+pub struct ParallelEnd {
     /// The cost of the run, of all parts together.
     pub totals: Totals,
     /// Remarks of the sources, each with the number of its source.
@@ -47,7 +47,7 @@ pub fn run<R: Divisible<Segment> + Send>(
     threads: usize,
     probe: &mut R,
     go_on: &mut dyn FnMut(Time) -> bool,
-) -> Option<Ended> {
+) -> Option<ParallelEnd> {
     let workers = threads.clamp(1, partition.parts());
     let mut shares: Vec<Vec<(u16, R)>> = (0..workers).map(|_| Vec::new()).collect();
     for number in 0..partition.parts() {
@@ -70,7 +70,7 @@ pub fn run<R: Divisible<Segment> + Send>(
     });
     let mut finished = finished?;
     finished.sort_by_key(|part| part.number);
-    let mut ended = Ended::default();
+    let mut ended = ParallelEnd::default();
     for part in finished {
         ended.totals.events += part.totals.events;
         ended.remarks.extend(part.remarks);
@@ -81,14 +81,14 @@ pub fn run<R: Divisible<Segment> + Send>(
 }
 
 /// A part of the network in a run, with its probe.
-struct Part<R> {
+struct PartRun<R> {
     number: u16,
     sim: Sim,
     probe: R,
 }
 
 /// The results of a part after a run.
-struct Finished<R> {
+struct PartResult<R> {
     number: u16,
     probe: R,
     totals: Totals,
@@ -141,12 +141,12 @@ impl Exchange {
         partition: &Partition,
         share: Vec<(u16, R)>,
         go_on: &mut dyn FnMut(Time) -> bool,
-    ) -> Option<Vec<Finished<R>>> {
+    ) -> Option<Vec<PartResult<R>>> {
         let _breaks_if_this_panics = Breaker(&self.gate);
         let mut plan = plan();
         let until = plan.until;
-        let take = |(number, probe)| Part { number, sim: Sim::part(&mut plan, partition, number), probe };
-        let mut parts: Vec<Part<R>> = share.into_iter().map(take).collect();
+        let take = |(number, probe)| PartRun { number, sim: Sim::part(&mut plan, partition, number), probe };
+        let mut parts: Vec<PartRun<R>> = share.into_iter().map(take).collect();
         // The rest of the plan belongs to other threads.
         drop(plan);
         let mut number = 0;
@@ -178,7 +178,7 @@ impl Exchange {
     }
 
     /// Ends the run in some parts.
-    fn finish<R: Divisible<Segment>>(&self, mut parts: Vec<Part<R>>) -> Option<Vec<Finished<R>>> {
+    fn finish<R: Divisible<Segment>>(&self, mut parts: Vec<PartRun<R>>) -> Option<Vec<PartResult<R>>> {
         let remarks: Vec<_> = parts.iter().map(|part| part.sim.remarks().collect()).collect();
         for part in &mut parts {
             let unarrived = part.sim.close(&mut part.probe);
@@ -186,15 +186,15 @@ impl Exchange {
         }
         self.gate.wait()?;
         let unarrived = self.unarrived.lock().expect(UNPOISONED);
-        let finish = |(Part { number, sim, mut probe }, own)| {
+        let finish = |(PartRun { number, sim, mut probe }, own)| {
             let totals = sim.report_flows(&unarrived, &mut probe);
-            Finished { number, probe, totals, remarks: own }
+            PartResult { number, probe, totals, remarks: own }
         };
         Some(parts.into_iter().zip(remarks).map(finish).collect())
     }
 
     /// Puts the packets that leave a part into the letter boxes, and writes the time of its next event.
-    fn send<R>(&self, part: &mut Part<R>, round: &Round) {
+    fn send<R>(&self, part: &mut PartRun<R>, round: &Round) {
         let mut next = part.sim.next_event();
         let own = usize::from(part.number);
         for (to, packets) in part.sim.leaving().iter_mut().enumerate() {
@@ -208,7 +208,7 @@ impl Exchange {
     }
 
     /// Takes the packets for a part out of its letter boxes.
-    fn receive<R>(&self, part: &mut Part<R>, round: &Round) {
+    fn receive<R>(&self, part: &mut PartRun<R>, round: &Round) {
         let own = usize::from(part.number);
         let mut senders = round.senders[own].swap(0, Ordering::Relaxed);
         while senders > 0 {

@@ -79,12 +79,12 @@ impl Plain {
             self.begin(|start| start < now || (start == now && own().before(arrival)), probe);
         }
         if self.reported.is_some() {
-            probe.arrived(self.id, &pkt.meta, now);
+            probe.on_arrival(self.id, &pkt.meta, now);
         }
         let bytes = pkt.meta.bytes;
         let admitted = self.limit.admits(self.waiting, bytes);
         if !admitted {
-            probe.dropped(self.id, &pkt.meta, &pkt.payload, DropReason::Overlimit, now);
+            probe.on_drop(self.id, &pkt.meta, &pkt.payload, DropReason::Overlimit, now);
         }
         // An arrival makes the transmitter take the next packet if it is free.
         if some_begin {
@@ -103,7 +103,7 @@ impl Plain {
                 reported.push_back((pkt.meta, pkt.payload));
             }
         } else if self.reported.is_some() {
-            probe.sent(self.id, &pkt.meta, &pkt.payload, now);
+            probe.on_transmission(self.id, &pkt.meta, &pkt.payload, now);
         }
         Some(self.wire.free_at())
     }
@@ -119,7 +119,7 @@ impl Plain {
             if let Some(reported) = &mut self.reported {
                 // Not taken out first: that would copy it.
                 let (meta, segment) = reported.front().expect("each start has its packet");
-                probe.sent(self.id, meta, segment, start);
+                probe.on_transmission(self.id, meta, segment, start);
                 reported.pop_front();
             }
         }
@@ -141,7 +141,7 @@ impl Plain {
 
     /// Takes the next of the added packets if it arrives before `now`, with the moment of its arrival.
     #[inline]
-    pub fn arrived(&mut self, now: Moment) -> Option<(Moment, Number)> {
+    pub fn next_arrival(&mut self, now: Moment) -> Option<(Moment, Number)> {
         let Coming { arrival, number, .. } = *self.coming.front()?;
         if !arrival.before(now) {
             return None;
@@ -176,7 +176,7 @@ impl Plain {
     /// Reports a sample: the packets that wait at `now`, after all other events at that time.
     pub fn sample<R: Probe<Segment>>(&mut self, now: Time, probe: &mut R) {
         self.finish(now, probe);
-        probe.sample(self.id, self.waiting, &FlowTable::NONE, &[], now);
+        probe.on_sample(self.id, self.waiting, &FlowTable::NONE, &[], now);
     }
 
     /// Takes all packets that have not arrived.

@@ -80,14 +80,14 @@ impl SourcePlan {
 
     /// Takes the application out of the plan.
     pub(crate) fn take(&mut self) -> Box<dyn Source> {
-        std::mem::replace(&mut self.source, Box::new(Taken))
+        std::mem::replace(&mut self.source, Box::new(Vacancy))
     }
 }
 
 /// The place of an application that was taken out of the plan.
-struct Taken;
+struct Vacancy;
 
-impl Source for Taken {
+impl Source for Vacancy {
     fn wake(&mut self, _: &mut Net<'_>) {
         unreachable!("a part of the network has taken the source")
     }

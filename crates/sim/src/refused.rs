@@ -2,7 +2,7 @@
 
 /// The reason for which a change of a link is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum LinkChangeError {
     /// The network has no link of this number.
     NoLink,
     /// The departures of the link are computed, because the simulation is not interactive.
@@ -17,18 +17,18 @@ pub enum Refused {
     NoRate,
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for LinkChangeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Refused::NoLink => "the network has no link of this number",
-            Refused::Computed => {
+            LinkChangeError::NoLink => "the network has no link of this number",
+            LinkChangeError::Computed => {
                 "the departures of this link are computed in advance: make the simulation interactive before its first step"
             }
-            Refused::RateVaries => "the rate of this link varies by itself, and cannot be set",
-            Refused::DelayVaries => "the delay of this link varies by itself, and cannot be set",
-            Refused::LossVaries => "the loss of this link follows a model, and cannot be set to a probability",
-            Refused::NoRate => "a rate must be above 0 bit/s, for example \"1mbit\"",
+            LinkChangeError::RateVaries => "the rate of this link varies by itself, and cannot be set",
+            LinkChangeError::DelayVaries => "the delay of this link varies by itself, and cannot be set",
+            LinkChangeError::LossVaries => "the loss of this link follows a model, and cannot be set to a probability",
+            LinkChangeError::NoRate => "a rate must be above 0 bit/s, for example \"1mbit\"",
         })
     }
 }
-impl std::error::Error for Refused {}
+impl std::error::Error for LinkChangeError {}

@@ -53,8 +53,8 @@ mod tests {
     /// Every RFC that the files of this module cite, with its title and the sections cited. The sections
     /// exist: check a new one before you add it.
     const CITED: &[(u32, &str, &[&str])] = &[
-        (2018, "TCP Selective Acknowledgment Options", &["4"]),
-        (2883, "An Extension to the Selective Acknowledgement (SACK) Option for TCP", &["4", "5"]),
+        (2018, "TCP Selective Acknowledgment Options", &["3", "4"]),
+        (2883, "An Extension to the Selective Acknowledgement (SACK) Option for TCP", &["4", "4.1", "5"]),
         (3042, "Enhancing TCP's Loss Recovery Using Limited Transmit", &["2"]),
         (
             3168,
@@ -68,15 +68,19 @@ mod tests {
         (6582, "The NewReno Modification to TCP's Fast Recovery Algorithm", &["3.2"]),
         (6675, "A Conservative Loss Recovery Algorithm Based on SACK for TCP", &["2", "4", "5", "5.1"]),
         (6817, "Low Extra Delay Background Transport (LEDBAT)", &["2", "3"]),
-        (7661, "Updating TCP to Support Rate-Limited Traffic", &["4"]),
+        (7661, "Updating TCP to Support Rate-Limited Traffic", &["4", "4.2", "4.3", "4.4.1", "4.4.3"]),
         (8257, "Data Center TCP (DCTCP)", &["3.2", "3.3", "3.4", "4.2"]),
         (
             8985,
             "The RACK-TLP Loss Detection Algorithm for TCP",
             &["5", "6.2", "6.3", "7", "7.2", "7.3", "7.4", "7.4.2"],
         ),
-        (9293, "Transmission Control Protocol (TCP)", &["3.5", "3.7.1", "3.8.3", "3.10.7.4"]),
-        (9331, "The Explicit Congestion Notification (ECN) Protocol for L4S", &["4.1"]),
+        (
+            9293,
+            "Transmission Control Protocol (TCP)",
+            &["3.4", "3.5", "3.7.1", "3.8.3", "3.8.6.3", "3.10.7.4"],
+        ),
+        (9331, "The Explicit Congestion Notification (ECN) Protocol for L4S", &["4.1", "4.3"]),
         (9406, "HyStart++: Modified Slow Start for TCP", &["4.2", "4.3"]),
         (
             9438,
@@ -86,9 +90,21 @@ mod tests {
         (
             9768,
             "More Accurate Explicit Congestion Notification (AccECN) Feedback in TCP",
-            &["3.1", "3.1.4.1", "3.1.5", "3.2", "3.2.1", "3.2.2", "3.2.2.4", "3.2.2.5.2", "3.2.3.3"],
+            &[
+                "3.1",
+                "3.1.4.1",
+                "3.1.4.2",
+                "3.1.5",
+                "3.2",
+                "3.2.1",
+                "3.2.2",
+                "3.2.2.4",
+                "3.2.2.5.2",
+                "3.2.3",
+                "3.2.3.3",
+            ],
         ),
-        (9937, "Proportional Rate Reduction (PRR)", &["5", "6"]),
+        (9937, "Proportional Rate Reduction (PRR)", &["6.1", "6.2"]),
     ];
 
     /// All source files of the module.

@@ -51,7 +51,7 @@ pub struct SourceContext {
     /// Pairs of nodes, sender first: one flow, or one process of flows, for each. A file that names nodes has
     /// priority.
     pub pairs: Vec<(u16, u16)>,
-    /// Hosts among which a source draws its pairs; empty unless it is [`Placed::Among`].
+    /// Hosts among which a source draws its pairs; empty unless it is [`NodeOrigin::Among`].
     pub hosts: Vec<u16>,
     /// Sum of the rates of the links that leave these hosts.
     pub access: Rate,
@@ -73,7 +73,7 @@ pub struct SourceContext {
 
 /// The origin of the nodes of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placed {
+pub enum NodeOrigin {
     /// The scenario names them with `from` and `to`.
     Scenario,
     /// A file that the source reads names them.
@@ -89,7 +89,7 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     /// Summary in one line, for `giveway list`.
     const SUMMARY: &'static str;
     /// The origin of its nodes. If a file names them, the built source returns them: [`Source::named`].
-    const PLACED: Placed = Placed::Scenario;
+    const PLACED: NodeOrigin = NodeOrigin::Scenario;
     /// True if the receiver sends packets, as TCP does, so that a route in the reverse direction must exist.
     const ANSWERED: bool = true;
     /// Number of flows that each pair of nodes has during the whole run; `None` if flows come and go, or if
@@ -118,7 +118,7 @@ pub struct TrafficEntry {
     /// Name, summary and parameters.
     pub entry: Entry<TrafficSpec>,
     /// The origin of its nodes: [`Traffic::PLACED`].
-    pub placed: Placed,
+    pub placed: NodeOrigin,
     /// True if the receiver sends packets: [`Traffic::ANSWERED`].
     pub answered: bool,
 }
@@ -147,7 +147,7 @@ macro_rules! sources {
 
         impl TrafficSpec {
             /// The origin of its nodes: [`Traffic::PLACED`].
-            pub fn placed(&self) -> Placed {
+            pub fn placed(&self) -> NodeOrigin {
                 match self {
                     $(TrafficSpec::$name(_) => <$name::Config as Traffic>::PLACED),*
                 }

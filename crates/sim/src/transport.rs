@@ -221,7 +221,7 @@ impl Transport {
             (&mut conn.server, Side::Server)
         };
         let (marked, ect1) = (meta.ecn == Ecn::Marked, meta.ecn == Ecn::Ect1);
-        let outcome = end.segment(segment, Arriving { marked, ect1, joined }, now, tcp, &mut self.out);
+        let outcome = end.on_segment(segment, Arriving { marked, ect1, joined }, now, tcp, &mut self.out);
         self.handle_outcome(number, side, outcome, now, queue);
     }
 

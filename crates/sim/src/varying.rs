@@ -6,7 +6,7 @@ use giveway_qdisc::{DropReason, Next, Packet, Port, Probe, Qdisc, Share, Span, S
 
 use crate::media::Member;
 use crate::network::LinkPlan;
-use crate::refused::Refused;
+use crate::refused::LinkChangeError;
 use crate::segment::Segment;
 
 /// A packet whose transmission starts, and the time at which it reaches the far end of the link.
@@ -198,19 +198,19 @@ impl Varying {
     }
 
     /// Changes the delay of the wire.
-    pub fn change_delay(&mut self, delay: Span) -> Result<(), Refused> {
+    pub fn change_delay(&mut self, delay: Span) -> Result<(), LinkChangeError> {
         let changed = self.line.as_mut().is_some_and(|line| line.set_delay(delay));
         if !changed {
-            return Err(Refused::DelayVaries);
+            return Err(LinkChangeError::DelayVaries);
         }
         self.delay = delay;
         Ok(())
     }
 
     /// Changes the probability of a loss on the wire.
-    pub fn change_loss(&mut self, loss: Share) -> Result<(), Refused> {
+    pub fn change_loss(&mut self, loss: Share) -> Result<(), LinkChangeError> {
         let changed = self.line.as_mut().is_some_and(|line| line.set_loss(loss));
-        if changed { Ok(()) } else { Err(Refused::LossVaries) }
+        if changed { Ok(()) } else { Err(LinkChangeError::LossVaries) }
     }
 
     /// Like [`look`](Varying::look), for a link whose wake-ups are late.

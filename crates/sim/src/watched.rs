@@ -87,19 +87,19 @@ impl<P> Probe<P> for Watched {
     fn interest(&self, at: PortId) -> Interest {
         if self.queues.contains_key(&at) { Interest::Port } else { Interest::Nothing }
     }
-    fn arrived(&mut self, at: PortId, meta: &Meta, _: Time) {
+    fn on_arrival(&mut self, at: PortId, meta: &Meta, _: Time) {
         self.arrives(at, meta);
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &P, _: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &P, _: Time) {
         self.leaves(at, meta);
     }
-    fn dropped(&mut self, at: PortId, meta: &Meta, _: &P, why: DropReason, _: Time) {
+    fn on_drop(&mut self, at: PortId, meta: &Meta, _: &P, why: DropReason, _: Time) {
         // What the wire loses has left the queue.
         if why != DropReason::Wire {
             self.leaves(at, meta);
         }
     }
-    fn marked(&mut self, at: PortId, meta: &Meta, _: Time) {
+    fn on_mark(&mut self, at: PortId, meta: &Meta, _: Time) {
         let Some(contents) = self.queues.get_mut(&at) else { return };
         let numbers = contents.numbers.get(&Key::of(meta));
         let first = numbers.and_then(|equal| equal.front());
@@ -127,24 +127,24 @@ mod tests {
     fn packets_keep_their_numbers_until_they_leave() {
         let mut watched = Watched::default();
         let probe: &mut dyn Probe<()> = &mut watched;
-        probe.arrived(PORT, &packet(9, 0, 0), Time::ms(0));
+        probe.on_arrival(PORT, &packet(9, 0, 0), Time::ms(0));
         assert!(watched.packets(PORT).is_none() && watched.is_empty());
         watched.watch(PORT);
         let probe: &mut dyn Probe<()> = &mut watched;
         for flow in [1, 2, 1] {
-            probe.arrived(PORT, &packet(flow, 0, 1), Time::ms(1));
+            probe.on_arrival(PORT, &packet(flow, 0, 1), Time::ms(1));
         }
-        probe.arrived(PortId(4), &packet(7, 0, 1), Time::ms(1));
+        probe.on_arrival(PortId(4), &packet(7, 0, 1), Time::ms(1));
         assert_eq!(numbers(&watched), [(0, 1), (1, 2), (2, 1)]);
         let probe: &mut dyn Probe<()> = &mut watched;
         // One that was queued before, the second one, and the first of the two that are equal.
-        probe.sent(PORT, &packet(9, 0, 0), &(), Time::ms(2));
-        probe.sent(PORT, &packet(2, 0, 1), &(), Time::ms(2));
-        probe.dropped(PORT, &packet(1, 0, 1), &(), DropReason::Wire, Time::ms(2));
-        probe.dropped(PORT, &packet(1, 0, 1), &(), DropReason::Congested, Time::ms(2));
+        probe.on_transmission(PORT, &packet(9, 0, 0), &(), Time::ms(2));
+        probe.on_transmission(PORT, &packet(2, 0, 1), &(), Time::ms(2));
+        probe.on_drop(PORT, &packet(1, 0, 1), &(), DropReason::Wire, Time::ms(2));
+        probe.on_drop(PORT, &packet(1, 0, 1), &(), DropReason::Congested, Time::ms(2));
         assert_eq!(numbers(&watched), [(2, 1)], "what the wire loses had left before");
         let probe: &mut dyn Probe<()> = &mut watched;
-        probe.arrived(PORT, &packet(5, 0, 3), Time::ms(3));
+        probe.on_arrival(PORT, &packet(5, 0, 3), Time::ms(3));
         assert_eq!(numbers(&watched), [(2, 1), (3, 5)], "numbers are not used again");
         watched.forget(PORT);
         assert!(watched.packets(PORT).is_none());
@@ -156,12 +156,12 @@ mod tests {
         watched.watch(PORT);
         let probe: &mut dyn Probe<()> = &mut watched;
         let arriving = packet(1, 5, 1);
-        probe.arrived(PORT, &arriving, Time::ms(1));
+        probe.on_arrival(PORT, &arriving, Time::ms(1));
         let marked = Meta { ecn: giveway_qdisc::Ecn::Marked, ..arriving };
-        probe.marked(PORT, &marked, Time::ms(1));
+        probe.on_mark(PORT, &marked, Time::ms(1));
         assert_eq!(watched.packets(PORT).unwrap().next(), Some((0, &marked)));
         let probe: &mut dyn Probe<()> = &mut watched;
-        probe.sent(PORT, &marked, &(), Time::ms(2));
+        probe.on_transmission(PORT, &marked, &(), Time::ms(2));
         assert_eq!(numbers(&watched), []);
     }
 }

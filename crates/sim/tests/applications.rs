@@ -20,10 +20,10 @@ struct Log {
 }
 
 impl Probe<Segment> for Log {
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
-    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, at: Time) {
+    fn on_emission(&mut self, node: u16, meta: &Meta, segment: &Segment, at: Time) {
         if segment.has(Segment::DATAGRAM) {
             self.datagrams.push((at, node, meta.bytes));
         }

@@ -95,25 +95,25 @@ fn dctcp_equals_the_second_implementation() {
     let mut reduced: Option<(String, u64)> = None;
     replay(include_str!("data/dctcp_trace.csv"), "dctcp", |row, dctcp| match row.text("event") {
         "loss" => {
-            dctcp.lost(&row.loss(dctcp.window()));
+            dctcp.on_loss(&row.loss(dctcp.window()));
             reduced = Some((row.text("trace").to_owned(), row.required("next")));
         }
         event @ ("timeout" | "timeout_again") => {
-            dctcp.timed_out(&row.loss(dctcp.window()), event == "timeout");
+            dctcp.on_timeout(&row.loss(dctcp.window()), event == "timeout");
             reduced = Some((row.text("trace").to_owned(), row.required("next")));
         }
         event => {
             let ack = row.ack();
             let marked = row.required("marked");
             let Ack { now, una, next, rtt, .. } = ack;
-            dctcp.marks(&Marks { now, acked: ack.bytes, marked, una, next, rtt });
+            dctcp.on_mark_counts(&Marks { now, acked: ack.bytes, marked, una, next, rtt });
             // RFC 8257, section 3.3: once per window of data.
             let again = reduced.as_ref().is_some_and(|(trace, at)| trace == row.text("trace") && una <= *at);
             if marked > 0 && !again {
-                dctcp.marked(&Loss { now, flight: ack.flight, next });
+                dctcp.on_mark(&Loss { now, flight: ack.flight, next });
                 reduced = Some((row.text("trace").to_owned(), next));
             } else {
-                dctcp.acked(&Ack { cwnd_limited: event == "ack", ..ack });
+                dctcp.on_ack(&Ack { cwnd_limited: event == "ack", ..ack });
             }
         }
     });
@@ -122,11 +122,11 @@ fn dctcp_equals_the_second_implementation() {
 #[test]
 fn vegas_equals_the_second_implementation() {
     replay(include_str!("data/vegas_trace.csv"), "vegas", |row, vegas| match row.text("event") {
-        "loss" => vegas.lost(&row.loss(vegas.window())),
+        "loss" => vegas.on_loss(&row.loss(vegas.window())),
         event @ ("timeout" | "timeout_again") => {
-            vegas.timed_out(&row.loss(vegas.window()), event == "timeout")
+            vegas.on_timeout(&row.loss(vegas.window()), event == "timeout")
         }
-        _ => vegas.acked(&row.ack()),
+        _ => vegas.on_ack(&row.ack()),
     });
 }
 
@@ -135,14 +135,14 @@ fn ledbat_equals_the_second_implementation() {
     // An acknowledgement without a sample has the round-trip time of the last one.
     let mut rtt = Span::ZERO;
     replay(include_str!("data/ledbat_trace.csv"), "ledbat", |row, ledbat| match row.text("event") {
-        "loss" => ledbat.lost(&row.loss(ledbat.window())),
+        "loss" => ledbat.on_loss(&row.loss(ledbat.window())),
         event @ ("timeout" | "timeout_again") => {
-            ledbat.timed_out(&row.loss(ledbat.window()), event == "timeout")
+            ledbat.on_timeout(&row.loss(ledbat.window()), event == "timeout")
         }
         _ => {
             let ack = row.ack();
             rtt = ack.sample.unwrap_or(rtt);
-            ledbat.acked(&Ack { rtt, ..ack });
+            ledbat.on_ack(&Ack { rtt, ..ack });
         }
     });
 }

@@ -79,13 +79,13 @@ fn every_window_equals_that_of_the_oracle() {
             event => {
                 let cubic = cubic.as_mut().expect("a trace begins with a start");
                 match event {
-                    "ack" => cubic.acked(&row.ack(true)),
-                    "ack_unlimited" => cubic.acked(&row.ack(false)),
-                    "loss" => cubic.lost(&Loss { flight: row.bytes, now: row.now, next: 0 }),
-                    "mark" => cubic.marked(&Loss { flight: row.bytes, now: row.now, next: 0 }),
-                    "timeout" => cubic.timed_out(&Loss { flight: row.bytes, now: row.now, next: 0 }, true),
+                    "ack" => cubic.on_ack(&row.ack(true)),
+                    "ack_unlimited" => cubic.on_ack(&row.ack(false)),
+                    "loss" => cubic.on_loss(&Loss { flight: row.bytes, now: row.now, next: 0 }),
+                    "mark" => cubic.on_mark(&Loss { flight: row.bytes, now: row.now, next: 0 }),
+                    "timeout" => cubic.on_timeout(&Loss { flight: row.bytes, now: row.now, next: 0 }, true),
                     "timeout_again" => {
-                        cubic.timed_out(&Loss { flight: row.bytes, now: row.now, next: 0 }, false)
+                        cubic.on_timeout(&Loss { flight: row.bytes, now: row.now, next: 0 }, false)
                     }
                     _ => panic!("unknown event in {line:?}"),
                 }

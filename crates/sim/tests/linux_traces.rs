@@ -45,7 +45,7 @@ fn since_first(sent: Vec<(Time, u64, u64)>) -> Vec<Sent> {
 struct Emissions(Vec<(Time, u64, u64)>);
 
 impl Probe<Segment> for Emissions {
-    fn emitted(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
+    fn on_emission(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
         if node == 0 && segment.len > 0 {
             self.0.push((now, segment.seq, u64::from(segment.len)));
         }

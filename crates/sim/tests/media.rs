@@ -26,7 +26,7 @@ impl Probe<Segment> for Arrivals {
     fn interest(&self, _: PortId) -> Interest {
         Interest::Nothing
     }
-    fn delivered(&mut self, node: u16, _: &Meta, _: &Segment, now: Time) {
+    fn on_delivery(&mut self, node: u16, _: &Meta, _: &Segment, now: Time) {
         self.0.push((now, node));
     }
 }

@@ -28,14 +28,14 @@ struct Observed {
 }
 
 impl Probe<Segment> for Observed {
-    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
-        self.trace.emitted(node, meta, segment, now);
+    fn on_emission(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+        self.trace.on_emission(node, meta, segment, now);
         if segment.len > 0 {
             self.fields.push(meta.ecn);
         }
     }
-    fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
-        self.trace.delivered(node, meta, segment, now);
+    fn on_delivery(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+        self.trace.on_delivery(node, meta, segment, now);
     }
 }
 

@@ -21,23 +21,23 @@ struct Log {
 }
 
 impl Probe<Segment> for Log {
-    fn emitted(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
+    fn on_emission(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
         self.sent += 1;
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         self.ports[at.0 as usize] += 1;
         if at == PortId(0) {
             self.next_hops.push((now, meta.next_hops.iter().collect()));
         }
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, why: DropReason, _: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, _: &Segment, why: DropReason, _: Time) {
         match why {
             DropReason::Unreachable => self.unreachable += 1,
             DropReason::Reset => {} // still in the network when the run ended
             _ => self.lost += 1,
         }
     }
-    fn delivered(&mut self, _: u16, _: &Meta, segment: &Segment, _: Time) {
+    fn on_delivery(&mut self, _: u16, _: &Meta, segment: &Segment, _: Time) {
         self.arrived.push(segment.seq);
     }
 }

@@ -56,25 +56,32 @@ impl Probe<Segment> for Log {
     fn interest(&self, _: PortId) -> Interest {
         Interest::Port
     }
-    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
+    fn on_arrival(&mut self, at: PortId, meta: &Meta, now: Time) {
         self.add(at, "arrived", meta, now);
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         self.add(at, "sent", meta, now);
     }
-    fn dropped(&mut self, at: PortId, meta: &Meta, _: &Segment, _: DropReason, now: Time) {
+    fn on_drop(&mut self, at: PortId, meta: &Meta, _: &Segment, _: DropReason, now: Time) {
         self.add(at, "dropped", meta, now);
     }
-    fn marked(&mut self, at: PortId, meta: &Meta, now: Time) {
+    fn on_mark(&mut self, at: PortId, meta: &Meta, now: Time) {
         self.add(at, "marked", meta, now);
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
-    fn sample(&mut self, at: PortId, backlog: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
+    fn on_sample(
+        &mut self,
+        at: PortId,
+        backlog: Backlog,
+        _: &FlowTable,
+        _: &[(&'static str, f64)],
+        now: Time,
+    ) {
         self.samples.push((now, at.0, backlog));
     }
-    fn sender(&mut self, sample: &SenderSample) {
+    fn on_sender(&mut self, sample: &SenderSample) {
         self.senders.push((sample.now, sample.source, sample.id, sample.window));
     }
 }

@@ -35,20 +35,27 @@ impl Probe<Segment> for Log {
     fn interest(&self, _: PortId) -> Interest {
         self.interest
     }
-    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
+    fn on_arrival(&mut self, at: PortId, meta: &Meta, now: Time) {
         assert_eq!(meta.arrived, now);
         self.add(at, "arrived", meta, now);
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         self.add(at, "sent", meta, now);
     }
-    fn dropped(&mut self, at: PortId, meta: &Meta, _: &Segment, _: DropReason, now: Time) {
+    fn on_drop(&mut self, at: PortId, meta: &Meta, _: &Segment, _: DropReason, now: Time) {
         self.add(at, "dropped", meta, now);
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
-    fn sample(&mut self, at: PortId, backlog: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
+    fn on_sample(
+        &mut self,
+        at: PortId,
+        backlog: Backlog,
+        _: &FlowTable,
+        _: &[(&'static str, f64)],
+        now: Time,
+    ) {
         self.samples.push((at.0, now, backlog));
     }
 }

@@ -94,17 +94,17 @@ struct Log {
 }
 
 impl Probe<Segment> for Log {
-    fn arrived(&mut self, at: PortId, _: &Meta, _: Time) {
+    fn on_arrival(&mut self, at: PortId, _: &Meta, _: Time) {
         self.arrived += u64::from(at == PortId(0));
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, segment: &Segment, now: Time) {
         if at == PortId(0) {
             self.waiting_times.push(now.since(meta.arrived).as_s());
             let done = now + RATE.time_for(u64::from(meta.bytes));
             self.departures.push((segment.conn, segment.seq, meta.arrived, done));
         }
     }
-    fn dropped(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
+    fn on_drop(&mut self, at: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         self.dropped += u64::from(at == PortId(0));
     }
 }

@@ -56,13 +56,13 @@ struct Sent {
 }
 
 impl Probe<Segment> for Log {
-    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, at: Time) {
+    fn on_emission(&mut self, node: u16, meta: &Meta, segment: &Segment, at: Time) {
         self.sent.push(Sent { at, node, datagram: segment.has(Segment::DATAGRAM), meta: *meta });
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
-    fn dropped(
+    fn on_drop(
         &mut self,
         _: giveway_qdisc::PortId,
         _: &Meta,
@@ -601,7 +601,7 @@ struct Departed {
 }
 
 impl Probe<Segment> for Departed {
-    fn sent(&mut self, at: giveway_qdisc::PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: giveway_qdisc::PortId, meta: &Meta, _: &Segment, now: Time) {
         // The two wires have the ports before it.
         let between = at == giveway_qdisc::PortId(4);
         self.early += u64::from(between && meta.label.departure().is_some_and(|departs| now < departs));

@@ -22,19 +22,19 @@ impl Probe<Segment> for Seen {
     fn interest(&self, _: PortId) -> Interest {
         Interest::Nothing
     }
-    fn emitted(&mut self, node: u16, _: &Meta, _: &Segment, now: Time) {
+    fn on_emission(&mut self, node: u16, _: &Meta, _: &Segment, now: Time) {
         if node == 0 {
             self.emitted.push(now);
         } else {
             self.answers += 1;
         }
     }
-    fn delivered(&mut self, node: u16, _: &Meta, _: &Segment, now: Time) {
+    fn on_delivery(&mut self, node: u16, _: &Meta, _: &Segment, now: Time) {
         if node == 1 {
             self.handled.push(now);
         }
     }
-    fn flow(&mut self, report: &giveway_qdisc::FlowReport) {
+    fn on_flow(&mut self, report: &giveway_qdisc::FlowReport) {
         self.flows += u64::from(report.bytes > 0);
     }
 }

@@ -20,16 +20,16 @@ struct Passed {
 }
 
 impl Probe<Segment> for Passed {
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, _: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, _: Time) {
         if at == PortId(0) {
             self.sent += u64::from(meta.bytes);
             self.sent_packets += 1;
         }
     }
-    fn dropped(&mut self, at: PortId, _: &Meta, _: &Segment, why: DropReason, _: Time) {
+    fn on_drop(&mut self, at: PortId, _: &Meta, _: &Segment, why: DropReason, _: Time) {
         self.lost += u64::from(at == PortId(0) && why == DropReason::Wire);
     }
-    fn delivered(&mut self, node: u16, _: &Meta, _: &Segment, _: Time) {
+    fn on_delivery(&mut self, node: u16, _: &Meta, _: &Segment, _: Time) {
         self.delivered += u64::from(node == 1);
     }
 }
@@ -278,7 +278,7 @@ struct Progress {
 }
 
 impl Probe<Segment> for Progress {
-    fn delivered(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
+    fn on_delivery(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
         if node == 1 {
             self.last = now;
             return;
@@ -288,7 +288,7 @@ impl Probe<Segment> for Progress {
             self.acknowledged.0 = self.acknowledged.1;
         }
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.pause = self.pause.max(report.longest_pause);
     }
 }

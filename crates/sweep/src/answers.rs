@@ -11,8 +11,8 @@ use giveway_measure::{Difference, Estimate, holm, short_names};
 
 use crate::data::{At, Contender, Data};
 use crate::effects::{Effect, effects, per_seed, responses};
+use crate::labels;
 use crate::precision::Precision;
-use crate::words;
 
 /// The level of significance of all differences of a sentence together.
 const LEVEL: f64 = 0.05;
@@ -64,20 +64,20 @@ fn importance(data: &Data, (contender, name): (&Contender, &str), effects: &[Eff
         return Some(format!("{name}: no key has a measurable effect on {metric} with these seeds."));
     }
     let explained = |effect: &Effect| {
-        let share = words::percent_within(effect.first.value, effect.first.interval);
+        let share = labels::percent_within(effect.first.value, effect.first.interval);
         format!("{} {share}", data.axes[effect.axis].key)
     };
     let each: Vec<String> = effects.iter().map(explained).collect();
     let sum: f64 = effects.iter().map(|effect| effect.first.value).sum();
     let together = match strongest.total {
         Some(_) if effects.len() > 1 && 1.0 - sum > 0.005 => {
-            format!(", and keys together explain {}", words::percent(1.0 - sum))
+            format!(", and keys together explain {}", labels::percent(1.0 - sum))
         }
         _ => String::new(),
     };
     Some(format!(
         "{name}: of the variance of {metric} over the points, the keys alone explain {}{together}.",
-        words::listed(&each)
+        labels::listed(&each)
     ))
 }
 
@@ -100,7 +100,7 @@ fn at_its_best<'a>(data: &Data, contender: &'a Contender) -> (Vec<&'a At>, Strin
     let score = |setting: &Vec<Option<usize>>| {
         let means: Vec<f64> = of(setting).iter().filter_map(|at| at.mean()).collect();
         let mean = means.iter().sum::<f64>() / means.len() as f64;
-        if words::higher_is_better(&data.metric) { -mean } else { mean }
+        if labels::higher_is_better(&data.metric) { -mean } else { mean }
     };
     let best = settings.into_iter().min_by(|a, b| score(a).total_cmp(&score(b)));
     let best = best.unwrap_or_default();
@@ -109,10 +109,10 @@ fn at_its_best<'a>(data: &Data, contender: &'a Contender) -> (Vec<&'a At>, Strin
         .zip(&best)
         .filter_map(|(axis, level)| {
             let name = data.axes[*axis].key.trim_start_matches("qdisc.");
-            Some(format!("{name} {}", words::value(&data.axes[*axis].levels[(*level)?])))
+            Some(format!("{name} {}", labels::value(&data.axes[*axis].levels[(*level)?])))
         })
         .collect();
-    (of(&best), format!(" with {}", words::listed(&values)))
+    (of(&best), format!(" with {}", labels::listed(&values)))
 }
 
 /// A candidate at a level: its name and its values by seed.
@@ -141,8 +141,8 @@ fn best_by_level(data: &Data, axis: usize, names: &[String]) -> Option<String> {
         contenders.iter().enumerate().filter_map(of).collect()
     };
     let ranked: Vec<Ranked> =
-        ranks((0..levels).map(candidates).collect(), words::higher_is_better(&data.metric))?;
-    let value = |level: usize| words::value(&data.axes[axis].levels[level]);
+        ranks((0..levels).map(candidates).collect(), labels::higher_is_better(&data.metric))?;
+    let value = |level: usize| labels::value(&data.axes[axis].levels[level]);
     let (key, metric) = (&data.axes[axis].key, &data.metric);
     if ranked.iter().all(|ranked| ranked.none_differs()) {
         return Some(format!(
@@ -175,16 +175,16 @@ fn best_by_level(data: &Data, axis: usize, names: &[String]) -> Option<String> {
         .map(|(level, ranked)| {
             let others: Vec<String> =
                 ranked.equals.iter().map(|other| contenders[*other].1.clone()).collect();
-            let others = if ranked.none_differs() { "any other".to_owned() } else { words::listed(&others) };
+            let others = if ranked.none_differs() { "any other".to_owned() } else { labels::listed(&others) };
             format!("{} (from {others})", value(level))
         })
         .collect();
     let not = match open.is_empty() {
         true => String::new(),
-        false => format!(" The best one does not differ measurably at {}.", words::listed(&open)),
+        false => format!(" The best one does not differ measurably at {}.", labels::listed(&open)),
     };
-    let which = if words::higher_is_better(&data.metric) { "highest" } else { "lowest" };
-    Some(format!("{key}: the {which} mean of {metric} has {}.{not}", words::listed(&stretches)))
+    let which = if labels::higher_is_better(&data.metric) { "highest" } else { "lowest" };
+    Some(format!("{key}: the {which} mean of {metric} has {}.{not}", labels::listed(&stretches)))
 }
 
 /// The best candidate of a group, and those without a measurable difference to it.
@@ -204,7 +204,7 @@ pub(crate) fn winners(data: &Data, groups: Vec<Vec<Vec<&At>>>) -> Option<Vec<Ran
         let each = group.into_iter().map(|points| per_seed(&points)).enumerate();
         each.filter(|(_, values)| values.iter().any(Option::is_some)).collect()
     };
-    ranks(groups.into_iter().map(candidates).collect(), words::higher_is_better(&data.metric))
+    ranks(groups.into_iter().map(candidates).collect(), labels::higher_is_better(&data.metric))
 }
 
 impl Ranked {
@@ -258,8 +258,8 @@ fn best_value(
         .iter()
         .map(|effect| effect.axis)
         .find(|other| *other != axis && !data.axes[*other].key.starts_with("qdisc."));
-    let high = words::higher_is_better(&data.metric);
-    let value = |axis: usize, level: usize| words::value(&data.axes[axis].levels[level]);
+    let high = labels::higher_is_better(&data.metric);
+    let value = |axis: usize, level: usize| labels::value(&data.axes[axis].levels[level]);
     let candidates = |with: &dyn Fn(&At) -> bool| -> Vec<Candidate> {
         let levels = responses(contender, axis, with).into_iter().map(|response| response.level);
         let of = |level: usize| {
@@ -291,7 +291,7 @@ fn best_value(
             let equals = match (ranked.none_differs(), equals.is_empty()) {
                 (true, _) => " (no measurable difference)".to_owned(),
                 (false, true) => String::new(),
-                (false, false) => format!(" (no measurable difference to {})", words::listed(&equals)),
+                (false, false) => format!(" (no measurable difference to {})", labels::listed(&equals)),
             };
             format!("{}{where_}{equals}", value(axis, ranked.best))
         })

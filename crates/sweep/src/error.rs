@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use giveway_record::{Damage, FolderError};
 use giveway_scenario::ScenarioError;
+use giveway_trials::ReuseError;
 
 use crate::axis::AxisError;
 use crate::design::DesignError;
@@ -39,6 +40,9 @@ pub enum SweepError {
     /// A folder or a part cannot be written.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The trials of another folder cannot be taken.
+    #[error("--reuse: {0}")]
+    Reuse(#[from] ReuseError),
     /// Finished trials cannot be written.
     #[error("trials that have finished cannot be written")]
     Unwritten {

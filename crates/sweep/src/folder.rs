@@ -28,7 +28,7 @@ use std::path::Path;
 use giveway_files::Dir;
 use giveway_record::dataset::{self, Axis, Known, Measured, Part, Reason, Row};
 use giveway_record::{Damage, Digest, FolderError, Lock, open_sealed, refuse_links, replace_in, seal};
-use giveway_runner::Frontend;
+use giveway_trials::Frontend;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;

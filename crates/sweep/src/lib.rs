@@ -27,7 +27,7 @@
 //! effects.rs    the effect of each key: means by its values, Sobol indices
 //! answers.rs    which key matters, and where the best changes, as sentences
 //! page.rs       the report
-//! words.rs      values and numbers in words
+//! labels.rs     values and numbers in words
 //! error.rs      errors
 //! ```
 
@@ -40,6 +40,7 @@ mod design;
 mod effects;
 mod error;
 mod folder;
+mod labels;
 mod merge;
 mod order;
 mod page;
@@ -53,7 +54,6 @@ mod run;
 mod state;
 mod trial;
 mod value;
-mod words;
 mod writer;
 
 pub use answers::answers;
@@ -63,6 +63,7 @@ pub use design::{Design, DesignError, Kind};
 pub use effects::{Effect, Index, RESAMPLES, Response, effects, responses};
 pub use error::{Rescued, SweepError};
 pub use folder::{Files, Manifest, PART, SORTED_ROWS, Shard, SweepFolder};
+pub use labels::higher_is_better;
 pub use merge::{Merged, merge};
 pub use page::page;
 pub use plan::{MAX_TRIALS, Plan, Point, Request};
@@ -72,4 +73,3 @@ pub use run::{failed_parts_of, parts_of, run};
 pub use state::Done;
 pub use trial::{Rows, execute};
 pub use value::{Scale, Value};
-pub use words::higher_is_better;

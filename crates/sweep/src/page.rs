@@ -4,13 +4,13 @@ use giveway_document::{
     Axis, Cell, Document, Figure, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point, Series, Shade,
     Sheet,
 };
-use giveway_measure::{Named, named, short_names};
+use giveway_measure::{MetricName, named, short_names};
 use giveway_qdisc::Quantity;
 
 use crate::answers::{answers, winners};
 use crate::data::{At, Contender, Data};
 use crate::effects::{Effect, Index, effects, over_seeds, responses};
-use crate::words;
+use crate::labels;
 
 /// Maximum number of pairs of keys with heat maps and interaction plots: the pairs of the strongest keys.
 const MAX_PAIRS: usize = 3;
@@ -63,7 +63,7 @@ fn of_metric(data: &Data) -> Vec<Part> {
     let names = short_names(&names);
     let found: Vec<Vec<Effect>> = data.disciplines.iter().map(|contender| effects(data, contender)).collect();
     let mut parts = vec![Part::Heading(data.metric.clone())];
-    if let Some(Named { definition, .. }) = named(&data.metric) {
+    if let Some(MetricName { definition, .. }) = named(&data.metric) {
         parts.push(Part::Text(definition.description.to_owned()));
     }
     parts.push(Part::List(answers(data)));
@@ -79,7 +79,7 @@ fn of_metric(data: &Data) -> Vec<Part> {
 
 /// An index with its interval.
 fn cell(index: Index) -> Cell {
-    Cell::plain(words::percent_within(index.value, index.interval))
+    Cell::plain(labels::percent_within(index.value, index.interval))
 }
 
 /// The table of Sobol indices.
@@ -132,7 +132,7 @@ fn horizontal(data: &Data, axis: usize) -> Axis {
     let varied = &data.axes[axis];
     let title = titled(data, axis);
     if varied.unit.is_none() {
-        let categories = varied.levels.iter().map(words::value).collect();
+        let categories = varied.levels.iter().map(labels::value).collect();
         return Axis { title, categories, ..Axis::default() };
     }
     let ends = (place(data, axis, 0), place(data, axis, varied.levels.len() - 1));
@@ -140,7 +140,7 @@ fn horizontal(data: &Data, axis: usize) -> Axis {
 }
 
 fn vertical(data: &Data) -> Axis {
-    let unit = words::unit_of(&data.metric);
+    let unit = labels::unit_of(&data.metric);
     let title = if unit == "1" { data.metric.clone() } else { format!("{} ({unit})", data.metric) };
     let values: Vec<f64> =
         data.disciplines.iter().flat_map(|contender| &contender.points).filter_map(At::mean).collect();
@@ -208,7 +208,7 @@ fn pairs(data: &Data, found: &[Vec<Effect>]) -> Vec<(usize, usize)> {
 }
 
 fn named_levels(data: &Data, axis: usize) -> Axis {
-    let categories = data.axes[axis].levels.iter().map(words::value).collect();
+    let categories = data.axes[axis].levels.iter().map(labels::value).collect();
     Axis { title: data.axes[axis].key.clone(), categories, ..Axis::default() }
 }
 
@@ -249,7 +249,7 @@ fn best_map(data: &Data, names: &[String], (first, second): (usize, usize)) -> O
                 true => format!("{name} is measurably the best"),
                 false => format!(
                     "{name} has the best mean, without a measurable difference to {}",
-                    words::listed(&others)
+                    labels::listed(&others)
                 ),
             },
             shade: Shade::Discipline(data.disciplines[winner.best].name.clone()),
@@ -284,8 +284,8 @@ fn value_maps(data: &Data, names: &[String], (first, second): (usize, usize)) ->
                 let Some((mean, half)) = over_seeds(&at(contender, [(first, x), (second, y)])) else {
                     continue;
                 };
-                let text = words::of_metric(&data.metric, mean);
-                let within = half.map(|half| format!(" ± {}", words::of_metric(&data.metric, half)));
+                let text = labels::of_metric(&data.metric, mean);
+                let within = half.map(|half| format!(" ± {}", labels::of_metric(&data.metric, half)));
                 let about = format!("{name}: {text}{}", within.unwrap_or_default());
                 cells.push(HeatCell { x, y, text, about, shade: Shade::Value(mean) });
             }
@@ -334,7 +334,7 @@ fn interaction(data: &Data, names: &[String], (first, second): (usize, usize)) -
                     name: format!(
                         "{} {}",
                         data.axes[second].key,
-                        words::value(&data.axes[second].levels[*level])
+                        labels::value(&data.axes[second].levels[*level])
                     ),
                     discipline: String::new(),
                     points: points.collect(),

@@ -1,17 +1,12 @@
 //! The plan of a sweep: its points, and the trials at each of them.
 //!
-//! A trial is a pure function of the scenario at its point, its discipline, its seed and the version of the
-//! simulation. Its key is a hash of these, so a trial that any sweep has run need not run again.
-
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+//! A trial has the key that it has in any command, so a trial that another folder has need not run again.
 
 use giveway_qdisc::Quantity;
 use giveway_qdisc::units::nearest;
-use giveway_record::{Digest, dataset};
+use giveway_record::dataset;
 use giveway_scenario::{Compared, Draft, Scenario, ScenarioError};
-use sha2::{Digest as _, Sha256};
+use giveway_trials::{Digests, Identity, Key};
 
 use crate::axis::Axis;
 use crate::design::{Design, Kind};
@@ -49,7 +44,7 @@ pub struct Plan {
     points: u64,
     version: String,
     /// The digests of files that the scenario names: reading them for each point would take long.
-    files: Mutex<BTreeMap<PathBuf, String>>,
+    files: Digests,
 }
 
 /// The scenario at a point, and the keys of its trials.
@@ -58,20 +53,13 @@ pub struct Point {
     pub number: u64,
     /// The scenario.
     pub scenario: Scenario,
-    /// The hash of everything that the results of its trials depend on, except discipline and seed.
-    identity: [u8; 32],
+    identity: Identity,
 }
 
 impl Point {
     /// The key of a trial.
-    pub fn key(&self, qdisc: &str, seed: u64) -> u128 {
-        let mut hash = Sha256::new();
-        hash.update(self.identity);
-        hash.update(seed.to_le_bytes());
-        hash.update(qdisc.as_bytes());
-        let digest = hash.finalize();
-        let (first, _) = digest.split_at(16);
-        first.iter().fold(0, |key, byte| (key << 8) | u128::from(*byte))
+    pub fn key(&self, qdisc: &str, seed: u64) -> Key {
+        self.identity.key(qdisc, seed)
     }
 }
 
@@ -115,7 +103,7 @@ impl Plan {
         let columns = columns(&request.axes);
         let points = size(&request, disciplines.len())?;
         let version = giveway_sources::SIMULATION.to_owned();
-        let files = Mutex::default();
+        let files = Digests::default();
         let plan = Plan { request, disciplines, concerned, columns, points, version, files };
         plan.check_values()?;
         Ok(plan)
@@ -224,7 +212,7 @@ impl Plan {
         let values = self.request.design.point(number, &self.request.axes);
         let texts: Vec<String> = values.into_iter().map(|value| value.text).collect();
         let scenario = self.with(&texts)?;
-        let identity = self.identity(&scenario);
+        let identity = Identity::of(&scenario, &self.files);
         Ok(Point { number, scenario, identity })
     }
 
@@ -254,28 +242,6 @@ impl Plan {
         let mut scenario = draft.finish()?;
         scenario.seeds = self.seeds().to_vec();
         Ok(scenario)
-    }
-
-    /// The hash of the version, the scenario, and the files that it names.
-    fn identity(&self, scenario: &Scenario) -> [u8; 32] {
-        let mut hash = Sha256::new();
-        hash.update(self.version.as_bytes());
-        hash.update(scenario.identity().as_bytes());
-        for file in scenario.files() {
-            hash.update(self.digest(&file).as_bytes());
-        }
-        hash.finalize().into()
-    }
-
-    fn digest(&self, file: &PathBuf) -> String {
-        let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(digest) = known.get(file) {
-            return digest.clone();
-        }
-        // The file was read a moment ago. If it no longer exists, the trials report that.
-        let digest = Digest::of_file(file).map_or_else(|error| error.to_string(), |digest| digest.sha256);
-        known.insert(file.clone(), digest.clone());
-        digest
     }
 }
 

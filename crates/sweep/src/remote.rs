@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use giveway_record::dataset::{Measured, Part, Reason, Row};
-use giveway_runner::{Frontend, Progress, Silent, Unit};
+use giveway_record::dataset::{Measured, Reason, Row};
+use giveway_trials::{Frontend, Reuse, Runs, Silent};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;
@@ -64,7 +64,7 @@ struct SentMeasured {
 
 /// Runs tasks of a plan, and returns their rows as text for [`Remote::add`].
 pub fn work(plan: &Plan, tasks: &[Task]) -> String {
-    let progress = Progress::new(&Silent, "", 0, Unit::Runs);
+    let runs = Runs::hidden(&Silent, 1);
     let mut sent = Sent {
         version: plan.version().to_owned(),
         tasks: tasks.to_vec(),
@@ -73,7 +73,7 @@ pub fn work(plan: &Plan, tasks: &[Task]) -> String {
         failed: Vec::new(),
     };
     for task in tasks {
-        let (rows, failed) = execute(plan, task.point, task.seed, &task.disciplines, &progress, &|| true);
+        let (rows, failed) = execute(plan, task.point, task.seed, &task.disciplines, &runs.turn());
         for row in rows {
             let Measured { fingerprint, events, names, values } = &row.result;
             let known = sent.names.iter().position(|known| known[..] == names[..]);
@@ -178,7 +178,7 @@ impl Remote {
     pub fn begin(
         plan: Arc<Plan>,
         mut folder: SweepFolder,
-        reuse: &[Part],
+        reuse: &Reuse,
         frontend: &dyn Frontend,
     ) -> Result<Remote, SweepError> {
         let (state, done) = begin(&plan, &mut folder, Shard::WHOLE, 1, reuse, frontend)?;

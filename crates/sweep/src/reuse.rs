@@ -1,12 +1,10 @@
-//! Copies trials that other data sets have: other sweeps, or an earlier request of this one.
+//! Copies trials that other folders have, or an earlier request of this sweep.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::ControlFlow;
 
-use giveway_record::dataset::{self, Measured, Part, Row};
-use giveway_runner::Frontend;
+use giveway_record::dataset::{self, Measured, Row};
 use giveway_scenario::Trial;
+use giveway_trials::{Frontend, Key, Reuse, Runs, Take, Turn};
 
 use crate::error::SweepError;
 use crate::folder::{Shard, SweepFolder};
@@ -14,13 +12,16 @@ use crate::plan::Plan;
 use crate::round::Round;
 use crate::state::{Done, State, number_of};
 
+/// Rows of a part with copied trials, at most.
+const ROWS: usize = 10_000;
+
 /// The trials that the folder has, after those were copied to it that other data sets have.
 pub(crate) fn begin(
     plan: &Plan,
     folder: &mut SweepFolder,
     shard: Shard,
     jobs: usize,
-    reuse: &[Part],
+    reuse: &Reuse,
     frontend: &dyn Frontend,
 ) -> Result<(State, Done), SweepError> {
     let mut state = State::new(plan, folder.known(frontend)?);
@@ -32,132 +33,94 @@ pub(crate) fn begin(
             }
         }
     }
-    let mut others = folder.earlier()?;
-    others.extend(reuse.iter().cloned());
-    if !others.is_empty() {
-        let index = Index::of(&others)?;
-        if !index.places.is_empty() {
-            let round = Round { plan, shard, seeds: 0..plan.seeds().len(), open: None, jobs };
-            done.reused = round.copy(folder, &mut state, &others, &index, frontend)?;
+    let earlier = Reuse::of_parts(folder.earlier()?)?;
+    let round = Round { plan, shard, seeds: 0..plan.seeds().len(), open: None, jobs };
+    for other in [&earlier, reuse] {
+        if !other.is_empty() {
+            done.reused += round.copy(folder, &mut state, other, frontend)?;
         }
     }
     Ok((state, done))
 }
 
 impl Round<'_> {
-    /// Copies trials that other data sets have. Returns their number.
+    /// Copies trials that other folders have. Returns their number.
     fn copy(
         &self,
         folder: &mut SweepFolder,
         state: &mut State,
-        others: &[Part],
-        index: &Index,
+        other: &Reuse,
         frontend: &dyn Frontend,
     ) -> Result<u64, SweepError> {
-        let found = self.find(state, index, frontend);
-        let mut by_part: BTreeMap<usize, Vec<(usize, Copied)>> = BTreeMap::new();
-        for (place, copied) in found {
-            by_part.entry(place.0).or_default().push((place.1, copied));
-        }
         let mut numbers = Vec::new();
-        for (part, wanted) in by_part {
-            // Other sweeps vary other keys, whose columns must not become metrics.
-            let columns = index.columns[part].clone();
-            let rows = dataset::read(&others[part], &columns)?;
-            let mut copies: Vec<Row<Measured>> = Vec::new();
-            for (row, copied) in wanted {
-                let Copied { point, discipline, seed } = copied;
-                let found = &rows[row];
-                copies.push(Row {
-                    key: found.key,
-                    point,
-                    discipline: self.plan.disciplines().nth(discipline).unwrap_or_default().to_owned(),
-                    qdisc: found.qdisc.clone(),
-                    seed: found.seed,
-                    axes: self.plan.values(point, discipline),
-                    result: found.result.clone(),
+        for copies in self.find(state, other, frontend).chunks(ROWS) {
+            let mut rows: Vec<Row<Measured>> = Vec::new();
+            for Copied { key, qdisc, point, discipline, seed } in copies {
+                let Some(result) = other.take(*key)? else { continue };
+                rows.push(Row {
+                    key: *key,
+                    point: *point,
+                    discipline: self.plan.disciplines().nth(*discipline).unwrap_or_default().to_owned(),
+                    qdisc: qdisc.clone(),
+                    seed: self.plan.seeds()[*seed],
+                    axes: self.plan.values(*point, *discipline),
+                    result,
                 });
-                numbers.push(number_of(self.plan, point, discipline, seed));
+                numbers.push(number_of(self.plan, *point, *discipline, *seed));
             }
             if let Some(precision) = &self.plan.request().until {
-                for row in &copies {
+                for row in &rows {
                     state.note(self.plan, precision, row);
                 }
             }
-            folder.add(&copies)?;
+            folder.add(&rows)?;
         }
         let count = numbers.len() as u64;
         state.add(numbers);
         Ok(count)
     }
 
-    /// The missing trials that an index has.
-    fn find(&self, state: &State, index: &Index, frontend: &dyn Frontend) -> Vec<((usize, usize), Copied)> {
-        let found = Mutex::new(Vec::new());
-        let next = AtomicU64::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs {
-                scope.spawn(|| {
-                    loop {
-                        let place = next.fetch_add(1, Ordering::Relaxed);
-                        if place >= self.points() || frontend.stopped() {
-                            return;
-                        }
-                        let (point, _) = self.task(place);
-                        let Ok(at) = self.plan.point(point) else { continue };
-                        let trials = at.scenario.trials();
-                        for trial in trials {
-                            let Trial { discipline, name, seed } = trial;
-                            let Some(place) = self.plan.seeds().iter().position(|known| *known == seed)
-                            else {
-                                continue;
-                            };
-                            if !self.plan.runs(point, discipline)
-                                || state.has(number_of(self.plan, point, discipline, place))
-                            {
-                                continue;
-                            }
-                            if let Some(source) = index.places.get(&at.key(&name, seed)) {
-                                let copied = Copied { point, discipline, seed: place };
-                                found.lock().expect("no thread panics with it").push((*source, copied));
-                            }
-                        }
-                    }
-                });
-            }
-        });
-        let mut found = found.into_inner().expect("no thread panics with it");
-        found.sort_by_key(|(place, copied)| (*place, copied.point, copied.discipline, copied.seed));
+    /// The missing trials that other folders have, in the order of their parts.
+    fn find(&self, state: &State, other: &Reuse, frontend: &dyn Frontend) -> Vec<Copied> {
+        let of_point = |place: u64, turn: &Turn<'_>| -> Option<Vec<Copied>> {
+            let (point, _) = self.task(place);
+            let at = self.plan.point(point).ok()?;
+            let trials = at.scenario.trials().into_iter().filter(|_| !turn.is_over());
+            let copied = trials.filter_map(|Trial { discipline, name, seed }| {
+                let key = at.key(&name, seed);
+                let seed = self.plan.seeds().iter().position(|known| *known == seed)?;
+                let is_missing = self.plan.runs(point, discipline)
+                    && !state.has(number_of(self.plan, point, discipline, seed));
+                let copied = Copied { key, qdisc: name, point, discipline, seed };
+                (is_missing && other.has(key)).then_some(copied)
+            });
+            Some(copied.collect()).filter(|copied: &Vec<Copied>| !copied.is_empty())
+        };
+        let mut found = Found(Vec::new());
+        Runs::hidden(frontend, self.jobs).each(self.points(), of_point, &mut found);
+        let Found(mut found) = found;
+        found.sort_by_key(|copied| (other.order(copied.key), copied.point, copied.discipline, copied.seed));
         found
     }
 }
 
-/// A trial that another data set has.
-#[derive(Clone, Copy, Debug)]
+/// The trials that were found.
+struct Found(Vec<Copied>);
+
+impl Take<Vec<Copied>> for Found {
+    fn take(&mut self, _: u64, copied: Vec<Copied>) -> ControlFlow<()> {
+        self.0.extend(copied);
+        ControlFlow::Continue(())
+    }
+}
+
+/// A trial that another folder has.
+#[derive(Clone, Debug)]
 struct Copied {
+    key: Key,
+    qdisc: String,
     point: u64,
     discipline: usize,
     /// The number of the seed.
     seed: usize,
-}
-
-/// The trials of other data sets.
-struct Index {
-    /// The part and the row of each key.
-    places: BTreeMap<u128, (usize, usize)>,
-    /// The columns of varied keys of each part.
-    columns: Vec<Vec<dataset::Axis>>,
-}
-
-impl Index {
-    fn of(others: &[Part]) -> Result<Index, SweepError> {
-        let (mut places, mut columns) = (BTreeMap::new(), Vec::new());
-        for (part, path) in others.iter().enumerate() {
-            for (row, known) in dataset::known(path)?.into_iter().enumerate() {
-                places.insert(known.key, (part, row));
-            }
-            columns.push(dataset::axes(path)?);
-        }
-        Ok(Index { places, columns })
-    }
 }

@@ -1,11 +1,11 @@
 //! Some seeds of some points: their tasks, and running those that are missing on threads.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use giveway_record::dataset::{Measured, Row};
-use giveway_runner::{Frontend, Progress, Unit};
+use giveway_trials::{Frontend, Runs, Take, Turn, Unit};
 
 use crate::error::SweepError;
 use crate::folder::{Shard, SweepFolder};
@@ -93,64 +93,20 @@ impl Round<'_> {
             return Ok((0, 0, false));
         }
         let title = &self.plan.request().scenario.title;
-        let progress = Progress::new(frontend, title, count as usize, Unit::Runs);
-        let next = AtomicU64::new(0);
-        let broken = AtomicBool::new(false);
-        let stopped = || frontend.stopped() || broken.load(Ordering::Relaxed);
-        let mut writer = Writer::new();
-        let mut noted: Vec<Row<Measured>> = Vec::new();
+        let runs = Runs::new(frontend, title, count as usize, Unit::Runs, self.jobs);
         let finished: &State = state;
-        let result = std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel::<Rows>(4 * self.jobs);
-            for _ in 0..self.jobs {
-                let sender: SyncSender<Rows> = sender.clone();
-                let (next, stopped, progress) = (&next, &stopped, &progress);
-                scope.spawn(move || {
-                    loop {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        if number >= self.tasks() || stopped() {
-                            return;
-                        }
-                        let (point, seed) = self.task(number);
-                        let missing = self.missing(finished, point, seed);
-                        if missing.is_empty() {
-                            continue;
-                        }
-                        let go_on = || !stopped();
-                        let rows = execute(self.plan, point, seed, &missing, progress, &go_on);
-                        if sender.send(rows).is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-            drop(sender);
-            let result = loop {
-                match receiver.recv_timeout(writer.patience()) {
-                    Ok((rows, failed)) => {
-                        if self.plan.request().until.is_some() {
-                            noted.extend(rows.iter().cloned());
-                        }
-                        if let Err(error) = writer.add(folder, rows, failed) {
-                            break Err(error);
-                        }
-                    }
-                    Err(RecvTimeoutError::Timeout) => {
-                        if let Err(error) = writer.flush(folder) {
-                            break Err(error);
-                        }
-                    }
-                    Err(RecvTimeoutError::Disconnected) => break writer.flush(folder),
-                }
-            };
-            result.map_err(|error| {
-                broken.store(true, Ordering::Relaxed);
-                // Threads that wait for room in the channel end.
-                let further: Vec<Rows> = receiver.iter().collect();
-                writer.rescue(folder, further, error)
-            })
-        });
-        result?;
+        let notes = self.plan.request().until.is_some();
+        let mut writing = Writing { folder, writer: Writer::new(), notes, noted: Vec::new(), broken: None };
+        let run = |number: u64, turn: &Turn<'_>| {
+            let (point, seed) = self.task(number);
+            let missing = self.missing(finished, point, seed);
+            (!missing.is_empty()).then(|| execute(self.plan, point, seed, &missing, turn))
+        };
+        runs.each(self.tasks(), run, &mut writing);
+        let Writing { folder, mut writer, noted, broken, .. } = writing;
+        if let Some((error, further)) = broken {
+            return Err(writer.rescue(folder, further, error));
+        }
         if let Some(precision) = &self.plan.request().until {
             for row in &noted {
                 state.note(self.plan, precision, row);
@@ -158,5 +114,55 @@ impl Round<'_> {
         }
         let (ran, failed) = writer.counts();
         Ok((ran, failed, frontend.stopped()))
+    }
+}
+
+/// Writes rows as they come.
+struct Writing<'a> {
+    folder: &'a mut SweepFolder,
+    writer: Writer,
+    /// True if a precision needs the rows afterwards.
+    notes: bool,
+    noted: Vec<Row<Measured>>,
+    /// The error that ended the writing, and the rows that came later.
+    broken: Option<(SweepError, Vec<Rows>)>,
+}
+
+impl Writing<'_> {
+    fn ended(&mut self, written: Result<(), SweepError>) -> ControlFlow<()> {
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.broken = Some((error, Vec::new()));
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+impl Take<Rows> for Writing<'_> {
+    fn take(&mut self, _: u64, rows: Rows) -> ControlFlow<()> {
+        if let Some((_, further)) = &mut self.broken {
+            further.push(rows);
+            return ControlFlow::Break(());
+        }
+        let (rows, failed) = rows;
+        if self.notes {
+            self.noted.extend(rows.iter().cloned());
+        }
+        let written = self.writer.add(self.folder, rows, failed);
+        self.ended(written)
+    }
+
+    fn patience(&self) -> Duration {
+        self.writer.patience()
+    }
+
+    fn idle(&mut self) -> ControlFlow<()> {
+        if self.broken.is_some() {
+            return ControlFlow::Break(());
+        }
+        let written = self.writer.flush(self.folder);
+        self.ended(written)
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use giveway_record::dataset::Part;
-use giveway_runner::Frontend;
+use giveway_trials::{Frontend, Reuse};
 
 use crate::error::SweepError;
 use crate::folder::{Manifest, Shard, SweepFolder};
@@ -21,8 +21,8 @@ use crate::reuse::begin;
 use crate::round::Round;
 use crate::state::Done;
 
-/// Runs the trials that are missing, on `jobs` threads, and sorts the data set at the end. `reuse` are parts
-/// of other sweeps.
+/// Runs the trials that are missing, on `jobs` threads, and sorts the data set at the end. `reuse` has
+/// trials of other folders.
 ///
 /// # Errors
 /// If a part cannot be written or read. Finished trials are kept, and the same call goes on from there.
@@ -31,7 +31,7 @@ pub fn run(
     folder: &mut SweepFolder,
     shard: Shard,
     jobs: usize,
-    reuse: &[Part],
+    reuse: &Reuse,
     frontend: &dyn Frontend,
 ) -> Result<Done, SweepError> {
     let (mut state, mut done) = begin(plan, folder, shard, jobs, reuse, frontend)?;

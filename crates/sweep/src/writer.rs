@@ -1,8 +1,9 @@
 //! Collects rows into parts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use giveway_record::dataset::{Measured, Reason, Row};
+use giveway_trials::Due;
 
 use crate::error::SweepError;
 use crate::folder::SweepFolder;
@@ -12,29 +13,18 @@ use crate::trial::Rows;
 /// A part is written after this many rows at the latest.
 const MAX_ROWS: usize = 2_000;
 
-/// A part is written after this time, or after [`SHARE`] of the time so far, so that a long sweep has few
-/// parts.
-const OFTEN: Duration = Duration::from_secs(2);
-const SHARE: u32 = 20;
-
-/// The most of those is a minute, which a kill would lose.
-const SELDOM: Duration = Duration::from_secs(60);
-
 /// Collects rows into parts.
 pub(crate) struct Writer {
     rows: Vec<Row<Measured>>,
     failures: Vec<Row<Reason>>,
     ran: u64,
     failed: u64,
-    began: Instant,
-    written: Instant,
+    due: Due,
 }
 
 impl Writer {
-    #[expect(clippy::disallowed_methods, reason = "the time decides when a part is written, and no result")]
     pub(crate) fn new() -> Writer {
-        let now = Instant::now();
-        Writer { rows: Vec::new(), failures: Vec::new(), ran: 0, failed: 0, began: now, written: now }
+        Writer { rows: Vec::new(), failures: Vec::new(), ran: 0, failed: 0, due: Due::default() }
     }
 
     /// The numbers of rows of finished and of failed trials.
@@ -44,7 +34,7 @@ impl Writer {
 
     /// The time until the next part is due.
     pub(crate) fn patience(&self) -> Duration {
-        (self.began.elapsed() / SHARE).clamp(OFTEN, SELDOM).saturating_sub(self.written.elapsed())
+        self.due.patience()
     }
 
     pub(crate) fn add(
@@ -63,13 +53,12 @@ impl Writer {
         Ok(())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the time decides when a part is written, and no result")]
     pub(crate) fn flush(&mut self, folder: &mut SweepFolder) -> Result<(), SweepError> {
         folder.add(&self.rows)?;
         self.rows.clear();
         folder.add_failed(&self.failures)?;
         self.failures.clear();
-        self.written = Instant::now();
+        self.due.written();
         Ok(())
     }
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use giveway_files::Dir;
 use giveway_record::{Lock, dataset, seal};
-use giveway_runner::Silent;
 use giveway_sweep::{
     Data, Manifest, Plan, Remote, Shard, SweepError, SweepFolder, Task, failed_parts_of, merge, metric_names,
     page, parts_of, run, work,
 };
+use giveway_trials::{Reuse, Silent};
 use tempfile::TempDir;
 
 use crate::support::{Watched, bytes, plan, sweep};
@@ -317,7 +317,7 @@ fn parts_of_workers_and_merged_folders_are_sealed() {
     let remote = tempfile::tempdir().unwrap();
     let shared = std::sync::Arc::new(self::plan(&AXES, "grid"));
     let folder = SweepFolder::open(remote.path(), &shared, Shard::WHOLE, "giveway sweep", &Silent).unwrap();
-    let mut owner = Remote::begin(shared.clone(), folder, &[], &Silent).unwrap();
+    let mut owner = Remote::begin(shared.clone(), folder, &Reuse::default(), &Silent).unwrap();
     let tasks: Vec<Task> = std::iter::from_fn(|| owner.next_task()).collect();
     owner.add(&work(&shared, &tasks)).unwrap();
     owner.finish().unwrap();
@@ -327,7 +327,7 @@ fn parts_of_workers_and_merged_folders_are_sealed() {
     let dirs = [0, 1].map(|index| {
         let (shard, dir) = (Shard { index, of: 2 }, halves.path().join(format!("shard-{}-of-2", index + 1)));
         let mut folder = SweepFolder::open(&dir, &failing, shard, "giveway sweep", &Silent).unwrap();
-        run(&failing, &mut folder, shard, 2, &[], &Silent).unwrap();
+        run(&failing, &mut folder, shard, 2, &Reuse::default(), &Silent).unwrap();
         dir
     });
     merge(halves.path(), &dirs).unwrap();

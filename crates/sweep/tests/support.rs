@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use giveway_record::Digest;
-use giveway_runner::{Bar, Frontend, Unit};
 use giveway_scenario::Scenario;
 use giveway_sweep::{Design, Done, Plan, Request, Shard, SweepError, SweepFolder, run};
+use giveway_trials::{Bar, Frontend, Reuse, Unit};
 
 /// Two disciplines with a parameter of one of them, on a link of 10 Mbit/s.
 pub const SCENARIO: &str = r#"
@@ -94,7 +94,7 @@ impl Bar for Counted {
 /// Runs a plan in a folder, as the command does.
 pub fn sweep(plan: &Plan, dir: &Path, jobs: usize, frontend: &Watched) -> Result<Done, SweepError> {
     let mut folder = SweepFolder::open(dir, plan, Shard::WHOLE, "giveway sweep", frontend)?;
-    run(plan, &mut folder, Shard::WHOLE, jobs, &[], frontend)
+    run(plan, &mut folder, Shard::WHOLE, jobs, &Reuse::default(), frontend)
 }
 
 /// The digest of every file of the data set.

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use giveway_record::chain;
 use giveway_record::{dataset, seal};
-use giveway_runner::{Silent, chain};
 use giveway_sweep::{
     Data, Manifest, Plan, Remote, Shard, SweepError, SweepFolder, Task, answers, merge, page, parts_of, run,
     usual_metric, work,
 };
+use giveway_trials::{Reuse, Silent};
 
 use crate::support::{Watched, bytes, plan, request, sweep};
 
@@ -112,7 +113,7 @@ fn without_room(plan: &Plan, dir: &Path, spoil: impl FnOnce(&Path)) -> (SweepErr
     let watched = Watched::new();
     let mut folder = SweepFolder::open(dir, plan, Shard::WHOLE, "giveway sweep", &watched).unwrap();
     spoil(dir);
-    let error = run(plan, &mut folder, Shard::WHOLE, 2, &[], &watched).unwrap_err();
+    let error = run(plan, &mut folder, Shard::WHOLE, 2, &Reuse::default(), &watched).unwrap_err();
     let SweepError::Unwritten { rescued, .. } = &error else { panic!("{error:?}") };
     let (trials, at) = (rescued.trials, rescued.folder.clone().expect("there is a temporary folder"));
     (error, trials, at)
@@ -124,7 +125,15 @@ fn goes_on_from(plan: &Plan, dir: &Path, rescued: &Path) {
     sweep(plan, whole.path(), 2, &Watched::new()).unwrap();
     let watched = Watched::new();
     let mut folder = SweepFolder::open(dir, plan, Shard::WHOLE, "giveway sweep", &watched).unwrap();
-    let done = run(plan, &mut folder, Shard::WHOLE, 2, &parts_of(rescued).unwrap(), &watched).unwrap();
+    let done = run(
+        plan,
+        &mut folder,
+        Shard::WHOLE,
+        2,
+        &Reuse::of_parts(parts_of(rescued).unwrap()).unwrap(),
+        &watched,
+    )
+    .unwrap();
     assert_eq!((done.reused, done.ran, done.complete), (27, 0, true));
     assert_eq!(bytes(whole.path()), bytes(dir));
     fs::remove_dir_all(rescued).unwrap();
@@ -201,7 +210,7 @@ fn another_sweep_gives_its_trials() {
     // 20p is the default of the threshold.
     let wide = plan(&["link.0.rate=10mbit,20mbit", "qdisc.threshold=2p,20p"], "grid");
     let mut folder = SweepFolder::open(both.path(), &wide, Shard::WHOLE, "giveway sweep", &Silent).unwrap();
-    let others = parts_of(rates.path()).unwrap();
+    let others = Reuse::of(&[rates.path().to_owned()], &Silent).unwrap();
     let done = run(&wide, &mut folder, Shard::WHOLE, 2, &others, &Silent).unwrap();
     assert_eq!((done.reused, done.ran), (12, 6));
     let fresh = tempfile::tempdir().unwrap();
@@ -219,7 +228,7 @@ fn shards_are_merged_into_the_same_bytes() {
         let shard = Shard { index, of: 3 };
         let dir = merged.path().join(format!("shard-{}-of-3", index + 1));
         let mut folder = SweepFolder::open(&dir, &plan, shard, "giveway sweep", &Silent).unwrap();
-        run(&plan, &mut folder, shard, 2, &[], &Silent).unwrap();
+        run(&plan, &mut folder, shard, 2, &Reuse::default(), &Silent).unwrap();
         dirs.push(dir);
     }
     // The folder above the parts is that of the whole sweep, as the book has it.
@@ -402,7 +411,7 @@ fn a_sweep_whose_trials_run_elsewhere_has_the_same_bytes() {
         let done = sweep(&Plan::new(asked()).unwrap(), here.path(), 2, &Watched::new()).unwrap();
         let plan = Arc::new(Plan::new(asked()).unwrap());
         let folder = SweepFolder::open(there.path(), &plan, Shard::WHOLE, "giveway sweep", &Silent).unwrap();
-        let mut remote = Remote::begin(Arc::clone(&plan), folder, &[], &Silent).unwrap();
+        let mut remote = Remote::begin(Arc::clone(&plan), folder, &Reuse::default(), &Silent).unwrap();
         let worker = Plan::new(asked()).unwrap();
         let mut answers = Vec::new();
         while !remote.is_done() {
@@ -426,7 +435,7 @@ fn a_worker_of_another_version_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let plan = Arc::new(plan(&AXES, "grid"));
     let folder = SweepFolder::open(dir.path(), &plan, Shard::WHOLE, "giveway sweep", &Silent).unwrap();
-    let mut remote = Remote::begin(Arc::clone(&plan), folder, &[], &Silent).unwrap();
+    let mut remote = Remote::begin(Arc::clone(&plan), folder, &Reuse::default(), &Silent).unwrap();
     let task = remote.next_task().unwrap();
     let answer = work(&plan, &[task]).replace(plan.version(), "0.0.9, sources 1234");
     let error = remote.add(&answer).unwrap_err().to_string();

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use crate::notes::Notes;
 use crate::options::{Mode, Phases, Queueing};
 use crate::per_port::PerPort;
+use crate::port_set::PortSet;
 use crate::queues::Requests;
-use crate::row::Row;
 use crate::speed::Speedup;
 
 /// Lengths and ages of the queues behind requests.
@@ -52,9 +52,9 @@ pub struct Demand<'a, const W: usize> {
     /// All requests, including requests of and for busy ports.
     pub requests: &'a Requests<W>,
     /// Free inputs that have requests.
-    pub inputs: Row<W>,
+    pub inputs: PortSet<W>,
     /// Free outputs that are requested.
-    pub outputs: Row<W>,
+    pub outputs: PortSet<W>,
     /// The queues behind the requests.
     pub weights: &'a dyn Weights,
     /// The present time, in ticks.
@@ -66,12 +66,12 @@ pub struct Demand<'a, const W: usize> {
 impl<const W: usize> Demand<'_, W> {
     /// Free outputs that an input requests.
     #[inline]
-    pub fn of_input(&self, input: usize) -> Row<W> {
+    pub fn of_input(&self, input: usize) -> PortSet<W> {
         self.requests.of_input[input] & self.outputs
     }
     /// Free inputs that request an output.
     #[inline]
-    pub fn of_output(&self, output: usize) -> Row<W> {
+    pub fn of_output(&self, output: usize) -> PortSet<W> {
         self.requests.of_output[output] & self.inputs
     }
     /// Time since the arrival of the packet at the head of a queue, in slots of the fabric.
@@ -87,9 +87,9 @@ pub struct Matching<const W: usize> {
     pairs: PerPort<(u16, u16), W>,
     count: usize,
     /// Matched inputs.
-    pub inputs: Row<W>,
+    pub inputs: PortSet<W>,
     /// Matched outputs.
-    pub outputs: Row<W>,
+    pub outputs: PortSet<W>,
 }
 
 impl<const W: usize> Default for Matching<W> {
@@ -101,14 +101,14 @@ impl<const W: usize> Default for Matching<W> {
 impl<const W: usize> Matching<W> {
     /// An empty matching, which never allocates again.
     pub fn new() -> Matching<W> {
-        Matching { pairs: PerPort::new((0, 0)), count: 0, inputs: Row::EMPTY, outputs: Row::EMPTY }
+        Matching { pairs: PerPort::new((0, 0)), count: 0, inputs: PortSet::EMPTY, outputs: PortSet::EMPTY }
     }
     /// Removes all pairs.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
-        self.inputs = Row::EMPTY;
-        self.outputs = Row::EMPTY;
+        self.inputs = PortSet::EMPTY;
+        self.outputs = PortSet::EMPTY;
     }
     /// Adds a pair of ports that are not matched yet.
     #[inline]
@@ -136,14 +136,14 @@ pub trait Arbiter<const W: usize>: Send {
     /// [`ArbiterContext`], and on nothing else.
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes);
 
-    /// `true` if the arbiter needs [`arrived`](Self::arrived). Most arbiters only need requests.
+    /// `true` if the arbiter needs [`on_arrival`](Self::on_arrival). Most arbiters only need requests.
     fn listens(&self) -> bool {
         false
     }
 
     /// Reports that a packet has joined a queue, of free or busy ports. Called only if
     /// [`listens`](Self::listens) is `true`.
-    fn arrived(&mut self, _input: usize, _output: usize) {}
+    fn on_arrival(&mut self, _input: usize, _output: usize) {}
 
     /// Passes each kind of pointers to `visit`, for `--trace-slots`: its name, and the positions by port.
     fn pointers(&self, _visit: &mut dyn FnMut(&'static str, &[u16])) {}

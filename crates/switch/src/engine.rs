@@ -97,7 +97,7 @@ impl<const W: usize> Engine<W> {
     /// Ends a batch or the warm-up.
     fn close_batch(&mut self) {
         let Shared { clock, statistics, links, .. } = &mut self.shared;
-        links.advance(clock.tick, &mut |left, tick| statistics.left(left.kind, left.arrived, tick));
+        links.advance(clock.tick, &mut |left, tick| statistics.on_departure(left.kind, left.arrived, tick));
         statistics.settle();
         let measured = self.slots - self.warmup;
         if self.batch_end == self.warmup {

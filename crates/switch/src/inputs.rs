@@ -7,11 +7,11 @@
 
 use crate::clock::Clock;
 use crate::notes::Note;
-use crate::packet::{Class, Kind, Packet};
+use crate::packet::{Class, Packet, PacketKind};
 use crate::per_port::PerPort;
-use crate::row::Row;
+use crate::port_set::PortSet;
 use crate::shared::{Arriving, Shared};
-use crate::traffic::{Arrival, Offered, Source};
+use crate::traffic::{Arrival, Source, TrafficSources};
 
 /// The time at which a packet may start to cross, and the time from which its delay counts.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ struct Next {
 
 /// The packets that were drawn from a source.
 #[derive(Clone, Copy, Default)]
-struct Drawn {
+struct DrawnPackets {
     /// The packets, in order of arrival.
     packets: [Next; AHEAD],
     /// Number of them.
@@ -60,16 +60,16 @@ struct Drawn {
 /// The inputs with their sources and the next packets of each.
 pub(crate) struct Inputs<const W: usize> {
     sources: Vec<Box<dyn Source>>,
-    drawn: PerPort<Drawn, W>,
+    drawn: PerPort<DrawnPackets, W>,
     /// The calendar. By slot of the fabric, modulo [`SLOTS`]: the inputs at which a packet is due.
-    due: Box<[Row<W>; SLOTS as usize]>,
+    due: Box<[PortSet<W>; SLOTS as usize]>,
     /// Inputs with a drawn packet that is due after the end of the calendar.
-    later: Row<W>,
+    later: PortSet<W>,
     /// Buffer for drawing.
     fresh: Vec<Arrival>,
     /// Kinds of packets, by number.
-    kinds: Vec<Kind>,
-    /// True if the cells of a packet arrive one after the other: [`Offered::serial`].
+    kinds: Vec<PacketKind>,
+    /// True if the cells of a packet arrive one after the other: [`TrafficSources::serial`].
     serial: bool,
     /// Ticks from the first cell of a packet to its start, and to its arrival, for each slot of the link
     /// until its last cell.
@@ -81,15 +81,15 @@ pub(crate) struct Inputs<const W: usize> {
 }
 
 impl<const W: usize> Inputs<W> {
-    pub fn new(offered: Offered, begin: Begin, clock: &Clock) -> Inputs<W> {
-        let Offered { kinds, sources, serial, .. } = offered;
+    pub fn new(offered: TrafficSources, begin: Begin, clock: &Clock) -> Inputs<W> {
+        let TrafficSources { kinds, sources, serial, .. } = offered;
         let ports = sources.len();
         let Clock { slot_ticks, fabric_ticks, .. } = *clock;
         let mut inputs = Inputs {
             sources,
-            drawn: PerPort::new(Drawn::default()),
-            due: Box::new([Row::EMPTY; SLOTS as usize]),
-            later: Row::EMPTY,
+            drawn: PerPort::new(DrawnPackets::default()),
+            due: Box::new([PortSet::EMPTY; SLOTS as usize]),
+            later: PortSet::EMPTY,
             fresh: Vec::with_capacity(AHEAD),
             kinds,
             serial,
@@ -147,13 +147,13 @@ impl<const W: usize> Inputs<W> {
     /// Removes and returns the inputs at which a packet is due in `slot`. Must be called for every slot of
     /// the fabric in turn.
     #[inline]
-    pub fn due(&mut self, slot: u64) -> Row<W> {
+    pub fn due(&mut self, slot: u64) -> PortSet<W> {
         if slot.is_multiple_of(SLOTS / 2) {
             for input in self.later {
                 self.enter(input, slot);
             }
         }
-        std::mem::replace(&mut self.due[(slot % SLOTS) as usize], Row::EMPTY)
+        std::mem::replace(&mut self.due[(slot % SLOTS) as usize], PortSet::EMPTY)
     }
 
     /// Removes and returns the packet that is due at an input, and its class.
@@ -169,7 +169,7 @@ impl<const W: usize> Inputs<W> {
         }
         let class = self.kinds[usize::from(packet.kind)].class;
         shared.arriving[input] = Arriving { to: packet.to, last };
-        shared.statistics.arrived(input, packet.cells);
+        shared.statistics.on_arrival(input, packet.cells);
         shared.notes.note(Note::Arrive(input as u16, packet.to, packet.cells, class));
         (packet, class)
     }

@@ -3,7 +3,7 @@
 //! With two classes it sends short packets first (P-SPF, section 2.1), otherwise packets in the order of
 //! their completion.
 
-use crate::packet::{Class, Kind};
+use crate::packet::{Class, PacketKind};
 
 /// A complete packet at an output.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +61,8 @@ struct Queue {
 }
 
 impl Links {
-    pub fn new(ports: usize, kinds: &[Kind], short_first: bool, slot_ticks: u64) -> Links {
-        let kind = |kind: &Kind| (u64::from(kind.cells) * slot_ticks, kind.class == Class::Short);
+    pub fn new(ports: usize, kinds: &[PacketKind], short_first: bool, slot_ticks: u64) -> Links {
+        let kind = |kind: &PacketKind| (u64::from(kind.cells) * slot_ticks, kind.class == Class::Short);
         let kinds = kinds.iter().map(kind).collect();
         Links {
             links: vec![Link::default(); ports],
@@ -183,7 +183,7 @@ mod tests {
     fn run(short_first: bool, offers: &[(u64, u32)]) -> Vec<(u32, u64)> {
         let sizes = [1, 2, 3, 5, 9];
         let class = |cells: u32| if cells == 1 { Class::Short } else { Class::Long };
-        let kinds = sizes.map(|cells| Kind { cells, class: class(cells) });
+        let kinds = sizes.map(|cells| PacketKind { cells, class: class(cells) });
         let mut links = Links::new(1, &kinds, short_first, 1);
         let mut out = Vec::new();
         for (at, cells) in offers {

@@ -112,13 +112,13 @@ impl Outcome {
 
 /// Adds the numbers of a selection of packets, with a prefix of their names.
 fn packets(name: &str, of: &Packets, batches: &[Means], push: &mut impl FnMut(String, Option<f64>)) {
-    let mut times = |what: &str, times: &Times, mean: &dyn Fn(&Means) -> Option<f64>| {
-        push(format!("{name}{what}_mean_slots"), times.mean);
-        push(format!("{name}{what}_ci_slots"), half_interval(batches.iter().filter_map(mean)));
+    let mut times = |time: &str, times: &Times, mean: &dyn Fn(&Means) -> Option<f64>| {
+        push(format!("{name}{time}_mean_slots"), times.mean);
+        push(format!("{name}{time}_ci_slots"), half_interval(batches.iter().filter_map(mean)));
         for (quantile, q) in QUANTILES {
-            push(format!("{name}{what}_{quantile}_slots"), times.quantile(q));
+            push(format!("{name}{time}_{quantile}_slots"), times.quantile(q));
         }
-        push(format!("{name}{what}_max_slots"), times.max);
+        push(format!("{name}{time}_max_slots"), times.max);
     };
     times("wait", &of.wait, &|means| means.wait);
     times("delay", &of.delay, &|means| means.delay);

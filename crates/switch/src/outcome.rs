@@ -1,7 +1,7 @@
 //! Results of a run.
 
 use crate::links::Links;
-use crate::packet::{Class, Kind};
+use crate::packet::{Class, PacketKind};
 use crate::statistics::{Slots, Statistics, Sums};
 use crate::times::{Packets, mean_slots};
 
@@ -23,7 +23,7 @@ pub struct Outcome {
     /// Results for short and for long packets.
     pub classes: [Packets; 2],
     /// Results for each kind of packets.
-    pub kinds: Vec<(Kind, Packets)>,
+    pub kinds: Vec<(PacketKind, Packets)>,
     /// Use of the slots of the outputs.
     pub outputs: Slots,
     /// Cells that crossed to each output.

@@ -17,11 +17,11 @@ pub trait Outside: Send {
     ///
     /// # Errors
     /// Anything for which the run has to end, in a sentence.
-    fn decide(&mut self, asked: &Asked<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String>;
+    fn decide(&mut self, asked: &SlotRequests<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String>;
 }
 
 /// The requests of a slot between free ports, and the queues behind them.
-pub struct Asked<'a> {
+pub struct SlotRequests<'a> {
     /// The requests, as pairs of an input and an output, in ascending order. Never empty.
     pub pairs: &'a [(usize, usize)],
     /// The number of the slot of the fabric, from zero on.
@@ -30,7 +30,7 @@ pub struct Asked<'a> {
     age: &'a dyn Fn(usize, usize) -> u64,
 }
 
-impl Asked<'_> {
+impl SlotRequests<'_> {
     /// The number of cells in the queue of a request.
     pub fn cells(&self, input: usize, output: usize) -> u64 {
         self.weights.cells(input, output)
@@ -61,7 +61,7 @@ impl<'a> Brought<'a> {
     /// The arbiter for a class of packets.
     pub fn arbiter<const W: usize>(&self, context: &ArbiterContext, class: Class) -> Box<dyn Arbiter<W>> {
         let arbiter = (self.build)(context, class);
-        Box::new(Checked::new(arbiter, context.ports, self.mistake.clone()))
+        Box::new(CheckedArbiter::new(arbiter, context.ports, self.mistake.clone()))
     }
 }
 
@@ -81,7 +81,7 @@ impl Mistake {
 }
 
 /// An arbiter of a caller, whose matchings are checked.
-struct Checked {
+struct CheckedArbiter {
     arbiter: Box<dyn Outside>,
     mistake: Mistake,
     ports: usize,
@@ -91,10 +91,10 @@ struct Checked {
     failed: bool,
 }
 
-impl Checked {
+impl CheckedArbiter {
     /// An arbiter that reports its mistake there.
-    fn new(arbiter: Box<dyn Outside>, ports: usize, mistake: Mistake) -> Checked {
-        Checked { arbiter, mistake, ports, asked: Vec::new(), pairs: Vec::new(), failed: false }
+    fn new(arbiter: Box<dyn Outside>, ports: usize, mistake: Mistake) -> CheckedArbiter {
+        CheckedArbiter { arbiter, mistake, ports, asked: Vec::new(), pairs: Vec::new(), failed: false }
     }
 
     /// Lets the arbiter decide, and checks what it returns.
@@ -113,7 +113,7 @@ impl Checked {
         }
         let slot = demand.tick / demand.slot_ticks;
         let age = |input, output| demand.age(input, output);
-        let asked = Asked { pairs: &self.asked, slot, weights: demand.weights, age: &age };
+        let asked = SlotRequests { pairs: &self.asked, slot, weights: demand.weights, age: &age };
         self.arbiter.decide(&asked, &mut self.pairs)?;
         let at = |wrong: String| format!("slot {slot}: {wrong}");
         for (input, output) in self.pairs.iter().copied() {
@@ -138,7 +138,7 @@ impl Checked {
     }
 }
 
-impl<const W: usize> Arbiter<W> for Checked {
+impl<const W: usize> Arbiter<W> for CheckedArbiter {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         if self.failed {
             return;

@@ -33,7 +33,7 @@ impl Class {
 
 /// A kind of packets. Statistics are kept for each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind {
+pub struct PacketKind {
     /// Size, in cells.
     pub cells: u32,
     /// Class.
@@ -74,13 +74,13 @@ pub enum Sizes {
         pb: f64,
     },
     /// Any mix, with one entry per size.
-    Mix(Vec<Part>),
+    Mix(Vec<MixPart>),
 }
 
 /// One entry of a mix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct MixPart {
     /// Size, in cells.
     pub cells: u32,
     /// Share of the packets, relative to the sum of all shares.
@@ -103,25 +103,25 @@ impl Sizes {
     /// # Errors
     /// A size of 0 or above [`MAX_CELLS`], a share that is negative or not finite, probabilities with a sum
     /// above 1, a short packet of several cells.
-    pub fn parts(&self) -> Result<Vec<(Kind, f64)>, Invalid> {
+    pub fn parts(&self) -> Result<Vec<(PacketKind, f64)>, Invalid> {
         let wrong = |message: String| Err(Invalid::new("sizes", message));
         let class = |cells: u32| if cells == 1 { Class::Short } else { Class::Long };
-        let parts: Vec<(Kind, f64)> = match self {
-            Sizes::Fixed(cells) => vec![(Kind { cells: *cells, class: class(*cells) }, 1.0)],
+        let parts: Vec<(PacketKind, f64)> = match self {
+            Sizes::Fixed(cells) => vec![(PacketKind { cells: *cells, class: class(*cells) }, 1.0)],
             Sizes::Trimodel { a, b, c, pa, pb } => {
                 if !(*pa >= 0.0 && *pb >= 0.0 && pa + pb <= 1.0 + 1e-12) {
                     return wrong(format!(
                         "pa = {pa} and pb = {pb}: shares are not negative, and together at most 1; the rest has c cells"
                     ));
                 }
-                let kind = |cells: u32| Kind { cells, class: class(cells) };
+                let kind = |cells: u32| PacketKind { cells, class: class(cells) };
                 vec![(kind(*a), *pa), (kind(*b), *pb), (kind(*c), (1.0 - pa - pb).max(0.0))]
             }
             Sizes::Mix(parts) => {
                 if parts.is_empty() {
                     return wrong("a mix needs parts, such as { cells = 1, share = 0.5 }".into());
                 }
-                let kind = |part: &Part| Kind {
+                let kind = |part: &MixPart| PacketKind {
                     cells: part.cells,
                     class: part.class.unwrap_or_else(|| class(part.cells)),
                 };
@@ -155,8 +155,8 @@ mod tests {
         let parts = Sizes::default().parts().unwrap();
         let mean: f64 = parts.iter().map(|(kind, share)| f64::from(kind.cells) * share).sum();
         assert!((mean - 8.143).abs() < 1e-9);
-        assert_eq!(parts[0].0, Kind { cells: 1, class: Class::Short });
-        assert_eq!(parts[2].0, Kind { cells: 24, class: Class::Long });
+        assert_eq!(parts[0].0, PacketKind { cells: 1, class: Class::Short });
+        assert_eq!(parts[2].0, PacketKind { cells: 24, class: Class::Long });
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         assert!(refused(three(f64::NAN, 0.3)).contains("not negative"));
         assert!(refused(Sizes::Fixed(0)).contains("1 to 65535 cells, not 0"));
         assert!(refused(Sizes::Mix(vec![])).contains("needs parts"));
-        let part = |cells, share, class| Sizes::Mix(vec![Part { cells, share, class }]);
+        let part = |cells, share, class| Sizes::Mix(vec![MixPart { cells, share, class }]);
         assert!(refused(part(3, 1.0, Some(Class::Short))).contains("a short packet has one cell"));
         assert!(refused(part(3, 0.0, None)).contains("all shares are zero"));
         assert!(refused(part(3, f64::INFINITY, None)).contains("is not a share"));

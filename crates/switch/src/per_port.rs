@@ -2,9 +2,9 @@
 
 use std::ops::{Index, IndexMut};
 
-/// A value for each of up to 64·`W` ports, as many as a [`Row`](crate::row::Row) has. An access needs no
-/// bounds check where `W` is 1: the length is a constant, and the lower six bits of a port are always in
-/// range.
+/// A value for each of up to 64·`W` ports, as many as a [`PortSet`](crate::port_set::PortSet) has. An access
+/// needs no bounds check where `W` is 1: the length is a constant, and the lower six bits of a port are
+/// always in range.
 #[derive(Clone, Debug)]
 pub struct PerPort<T, const W: usize>(Box<[[T; 64]; W]>);
 

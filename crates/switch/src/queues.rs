@@ -6,30 +6,30 @@
 
 use crate::packet::Packet;
 use crate::per_port::PerPort;
-use crate::row::Row;
+use crate::port_set::PortSet;
 use crate::slab::{Chain, Slab};
 
 /// The requests of inputs for outputs.
 #[derive(Clone, Debug)]
 pub struct Requests<const W: usize> {
     /// By input: the outputs that it requests.
-    pub of_input: PerPort<Row<W>, W>,
+    pub of_input: PerPort<PortSet<W>, W>,
     /// By output: the inputs that request it.
-    pub of_output: PerPort<Row<W>, W>,
+    pub of_output: PerPort<PortSet<W>, W>,
     /// Inputs that request any output.
-    pub inputs: Row<W>,
+    pub inputs: PortSet<W>,
     /// Outputs that any input requests.
-    pub outputs: Row<W>,
+    pub outputs: PortSet<W>,
 }
 
 impl<const W: usize> Requests<W> {
     /// No requests.
     pub fn none() -> Requests<W> {
         Requests {
-            of_input: PerPort::new(Row::EMPTY),
-            of_output: PerPort::new(Row::EMPTY),
-            inputs: Row::EMPTY,
-            outputs: Row::EMPTY,
+            of_input: PerPort::new(PortSet::EMPTY),
+            of_output: PerPort::new(PortSet::EMPTY),
+            inputs: PortSet::EMPTY,
+            outputs: PortSet::EMPTY,
         }
     }
 

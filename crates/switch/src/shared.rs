@@ -20,7 +20,7 @@ pub(crate) struct Arriving {
 
 /// A packet that has crossed completely.
 #[derive(Clone, Copy, Debug, Default)]
-struct Crossed {
+struct Departure {
     /// End of the slot in which its last cell crossed, in ticks.
     at: u64,
     packet: Packet,
@@ -43,7 +43,7 @@ pub(crate) struct Shared<const W: usize> {
     /// The trace, when one is recorded.
     pub notes: Notes,
     /// Packets that have crossed and are not counted yet: the first `uncounted`.
-    crossed: Box<[Crossed; BATCH]>,
+    crossed: Box<[Departure; BATCH]>,
     uncounted: usize,
 }
 
@@ -56,7 +56,7 @@ impl<const W: usize> Shared<W> {
             links,
             arriving: PerPort::new(Arriving::default()),
             notes: Notes::off(),
-            crossed: Box::new([Crossed::default(); BATCH]),
+            crossed: Box::new([Departure::default(); BATCH]),
             uncounted: 0,
         }
     }
@@ -65,7 +65,7 @@ impl<const W: usize> Shared<W> {
     #[inline]
     pub fn complete(&mut self, input: usize, packet: Packet) {
         self.statistics.left_input(input, packet.kind);
-        self.crossed[self.uncounted % BATCH] = Crossed { at: self.clock.end(), packet };
+        self.crossed[self.uncounted % BATCH] = Departure { at: self.clock.end(), packet };
         self.uncounted += 1;
         if self.uncounted == BATCH {
             self.settle();
@@ -76,10 +76,10 @@ impl<const W: usize> Shared<W> {
     #[inline(never)]
     pub fn settle(&mut self) {
         let Shared { statistics, links, crossed, uncounted, .. } = self;
-        for Crossed { at, packet } in &crossed[..std::mem::take(uncounted)] {
+        for Departure { at, packet } in &crossed[..std::mem::take(uncounted)] {
             let (at, Packet { arrived, kind, to, .. }) = (*at, *packet);
             statistics.complete(usize::from(to), kind, arrived, at);
-            let left = &mut |left: Ready, tick| statistics.left(left.kind, left.arrived, tick);
+            let left = &mut |left: Ready, tick| statistics.on_departure(left.kind, left.arrived, tick);
             links.offer(usize::from(to), Ready { at, arrived, kind }, left);
         }
     }

@@ -6,7 +6,7 @@
 //! output link. All are in slots of a link.
 
 use crate::histogram::TimeHistogram;
-use crate::packet::Kind;
+use crate::packet::PacketKind;
 use crate::times::{Packets, Times};
 
 /// Statistics of one kind of packets.
@@ -59,7 +59,7 @@ impl Slots {
 /// All statistics of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Statistics {
-    kinds: Vec<Kind>,
+    kinds: Vec<PacketKind>,
     of: Vec<OfKind>,
     slot_ticks: u64,
     /// Use of the slots of the outputs.
@@ -79,7 +79,12 @@ pub(crate) struct Statistics {
 impl Statistics {
     /// Empty statistics for these kinds of packets. `crossing` gives the ticks that a packet of a number of
     /// cells takes to cross without any wait.
-    pub fn new(kinds: Vec<Kind>, ports: usize, slot_ticks: u64, crossing: impl Fn(u32) -> u64) -> Statistics {
+    pub fn new(
+        kinds: Vec<PacketKind>,
+        ports: usize,
+        slot_ticks: u64,
+        crossing: impl Fn(u32) -> u64,
+    ) -> Statistics {
         let of = kinds.iter().map(|kind| OfKind::new(kind.cells, slot_ticks, crossing(kind.cells))).collect();
         Statistics {
             kinds,
@@ -118,7 +123,7 @@ impl Statistics {
 
     /// Counts a packet that arrived.
     #[inline]
-    pub fn arrived(&mut self, input: usize, cells: u32) {
+    pub fn on_arrival(&mut self, input: usize, cells: u32) {
         self.arrived += u64::from(cells);
         self.at_input[input] += u64::from(cells);
         self.most_input = self.most_input.max(self.at_input[input]);
@@ -152,7 +157,7 @@ impl Statistics {
 
     /// Counts a packet whose last cell has left on the link of its output at `tick`.
     #[inline]
-    pub fn left(&mut self, kind: u16, arrived: u64, tick: u64) {
+    pub fn on_departure(&mut self, kind: u16, arrived: u64, tick: u64) {
         self.of[usize::from(kind)].throughs.record(tick - arrived);
     }
 
@@ -177,7 +182,7 @@ impl Statistics {
     }
 
     /// Results for the packets whose kind `which` selects.
-    pub fn packets(&self, which: impl Fn(&Kind) -> bool) -> Packets {
+    pub fn packets(&self, which: impl Fn(&PacketKind) -> bool) -> Packets {
         let chosen = (self.kinds.iter().zip(&self.of)).filter(|(kind, _)| which(kind)).map(|(_, of)| of);
         let slot_ticks = self.slot_ticks;
         Packets {
@@ -189,7 +194,7 @@ impl Statistics {
     }
 
     /// The kinds of packets, by number.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[PacketKind] {
         &self.kinds
     }
 }

@@ -1,7 +1,7 @@
 //! Results of a run about packets: their waiting times and delays.
 
 use crate::histogram::{TimeHistogram, Totals};
-use crate::packet::{Class, Kind};
+use crate::packet::{Class, PacketKind};
 
 /// The mean of times in ticks, in slots. `None` without times.
 ///
@@ -83,7 +83,7 @@ impl Times {
 
 impl Packets {
     /// A selection of the packets of a class.
-    pub(crate) fn of_class(class: Class) -> impl Fn(&Kind) -> bool {
+    pub(crate) fn of_class(class: Class) -> impl Fn(&PacketKind) -> bool {
         move |kind| kind.class == class
     }
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::packet::Kind;
+use crate::packet::PacketKind;
 use crate::rates::Rates;
 
 /// The arrival of a packet at an input.
@@ -21,14 +21,15 @@ pub struct Arrival {
     pub first: u64,
     /// Its output.
     pub to: u16,
-    /// Its kind, as an index of [`Offered::kinds`].
+    /// Its kind, as an index of [`TrafficSources::kinds`].
     pub kind: u16,
 }
 
 /// The packets that arrive at one input.
 pub trait Source: Send {
     /// The next packet; `None` when there are no more. `first` grows by at least one from packet to packet,
-    /// and by at least the size of the packet where cells arrive one after the other ([`Offered::serial`]).
+    /// and by at least the size of the packet where cells arrive one after the other
+    /// ([`TrafficSources::serial`]).
     fn next(&mut self) -> Option<Arrival>;
 
     /// Appends the next packets to `into` up to its capacity, or fewer when there are no more.
@@ -54,9 +55,9 @@ pub struct TrafficContext {
 }
 
 /// Traffic for all inputs.
-pub struct Offered {
+pub struct TrafficSources {
     /// Kinds of packets, by number.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<PacketKind>,
     /// `true` if the cells of a packet arrive one after the other, one per slot; `false` if all arrive at
     /// once.
     pub serial: bool,
@@ -76,7 +77,7 @@ pub trait Traffic: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema
     ///
     /// # Errors
     /// The parameter that cannot be used there, and what to write instead.
-    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid>;
+    fn build(&self, context: &TrafficContext) -> Result<TrafficSources, Invalid>;
 }
 
 mod mixed;
@@ -104,7 +105,7 @@ macro_rules! sources {
             ///
             /// # Errors
             /// The parameter that cannot be used there.
-            pub fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
+            pub fn build(&self, context: &TrafficContext) -> Result<TrafficSources, Invalid> {
                 match self {
                     $(TrafficSpec::$name(config) => config.build(context)),*
                 }

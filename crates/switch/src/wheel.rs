@@ -2,7 +2,7 @@
 //! slot.
 
 use crate::per_port::PerPort;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// Slots in the ring.
 const SPOKES: u64 = 256;
@@ -12,17 +12,17 @@ const SPOKES: u64 = 256;
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel<const W: usize> {
     /// By slot, modulo the length of the ring: the ports.
-    spokes: Box<[Row<W>; SPOKES as usize]>,
+    spokes: Box<[PortSet<W>; SPOKES as usize]>,
     /// By port: its slot.
     when: PerPort<u64, W>,
     /// Ports that were entered at the far end although their slot is later.
-    far: Row<W>,
+    far: PortSet<W>,
 }
 
 impl<const W: usize> Wheel<W> {
     pub fn new() -> Wheel<W> {
-        let spokes = Box::new([Row::EMPTY; SPOKES as usize]);
-        Wheel { spokes, when: PerPort::new(u64::MAX), far: Row::EMPTY }
+        let spokes = Box::new([PortSet::EMPTY; SPOKES as usize]);
+        Wheel { spokes, when: PerPort::new(u64::MAX), far: PortSet::EMPTY }
     }
 
     /// Sets the slot of a port that has none. `when` must not be before `now`.
@@ -66,8 +66,8 @@ impl<const W: usize> Wheel<W> {
 
     /// Removes and returns the ports whose slot is `now`.
     #[inline]
-    pub fn take(&mut self, now: u64) -> Row<W> {
-        let due = std::mem::replace(&mut self.spokes[(now % SPOKES) as usize], Row::EMPTY);
+    pub fn take(&mut self, now: u64) -> PortSet<W> {
+        let due = std::mem::replace(&mut self.spokes[(now % SPOKES) as usize], PortSet::EMPTY);
         let later = due & self.far;
         if later.is_empty() {
             return due;

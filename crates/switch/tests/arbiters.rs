@@ -7,7 +7,7 @@ use giveway_switch::options::{Options, Queueing};
 use giveway_switch::packet::Class;
 use giveway_switch::registry::ALL;
 use giveway_switch::traffic::SOURCES;
-use giveway_switch::{Mode, Plan, Row, Spec};
+use giveway_switch::{Mode, Plan, PortSet, Spec};
 use proptest::prelude::*;
 
 /// Consecutive slots of a test.
@@ -38,7 +38,7 @@ fn answers<const W: usize>(spec: &Spec, shape: Shape) -> Vec<Vec<(u16, u16)>> {
 
 /// Every pair is requested, its ports are free, and no port is in two pairs.
 fn check<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Result<(), String> {
-    let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
+    let (mut inputs, mut outputs) = (PortSet::<W>::EMPTY, PortSet::<W>::EMPTY);
     for (input, output) in pairs.iter().map(|(input, output)| (usize::from(*input), usize::from(*output))) {
         if !paper.inputs.has(input) || !paper.outputs.has(output) {
             return Err(format!("{input}-{output}: one of the ports is not free"));
@@ -74,8 +74,8 @@ const MAXIMAL: [&str; 10] = ["islip", "p_spf", "pim", "rrm", "drrm", "firm", "il
 
 /// A pair that could be added.
 fn addable<const W: usize>(paper: &Paper<W>, pairs: &[(u16, u16)]) -> Option<(usize, usize)> {
-    let inputs: Row<W> = pairs.iter().map(|(input, _)| usize::from(*input)).collect();
-    let outputs: Row<W> = pairs.iter().map(|(_, output)| usize::from(*output)).collect();
+    let inputs: PortSet<W> = pairs.iter().map(|(input, _)| usize::from(*input)).collect();
+    let outputs: PortSet<W> = pairs.iter().map(|(_, output)| usize::from(*output)).collect();
     (paper.inputs & !inputs).iter().find_map(|input| {
         let left = paper.requests.of_input[input] & paper.outputs & !outputs;
         left.lowest().map(|output| (input, output))

@@ -4,7 +4,7 @@ use giveway_qdisc::Streams;
 use giveway_switch::arbiter::ArbiterContext;
 use giveway_switch::packet::Class;
 use giveway_switch::traffic::SOURCES;
-use giveway_switch::{Asked, Mode, Outside, Plan, Sim, run};
+use giveway_switch::{Mode, Outside, Plan, Sim, SlotRequests, run};
 use serde_json::json;
 
 fn plan(ports: usize, arbiter: &str) -> Plan {
@@ -24,7 +24,7 @@ fn plan(ports: usize, arbiter: &str) -> Plan {
 struct Longest;
 
 impl Outside for Longest {
-    fn decide(&mut self, asked: &Asked<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
+    fn decide(&mut self, asked: &SlotRequests<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
         let mut requests = asked.pairs.to_vec();
         requests
             .sort_by_key(|&(input, output)| (std::cmp::Reverse(asked.cells(input, output)), input, output));
@@ -41,7 +41,7 @@ impl Outside for Longest {
 struct By<F>(F);
 
 impl<F: FnMut(u64, &[(usize, usize)]) -> Result<Vec<(usize, usize)>, String> + Send> Outside for By<F> {
-    fn decide(&mut self, asked: &Asked<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
+    fn decide(&mut self, asked: &SlotRequests<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
         *pairs = (self.0)(asked.slot, asked.pairs)?;
         Ok(())
     }

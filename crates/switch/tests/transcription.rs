@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use giveway_qdisc::Streams;
 use giveway_switch::notes::Note;
-use giveway_switch::packet::{Class, Kind};
+use giveway_switch::packet::{Class, PacketKind};
 use giveway_switch::traffic::{Arrival, SOURCES, Source, TrafficContext, TrafficSpec};
 use giveway_switch::{Plan, Sim};
 
@@ -18,7 +18,7 @@ type Cell = (u16, u16, u32);
 struct Arrivals {
     sources: Vec<Box<dyn Source>>,
     next: Vec<Option<Arrival>>,
-    kinds: Vec<Kind>,
+    kinds: Vec<PacketKind>,
 }
 
 impl Arrivals {
@@ -33,7 +33,7 @@ impl Arrivals {
         Arrivals { sources: offered.sources, next, kinds: offered.kinds }
     }
 
-    fn at(&mut self, input: usize, slot: u64) -> Option<(usize, Kind)> {
+    fn at(&mut self, input: usize, slot: u64) -> Option<(usize, PacketKind)> {
         let arrival = self.next[input].filter(|arrival| arrival.first == slot)?;
         self.next[input] = self.sources[input].next();
         Some((usize::from(arrival.to), self.kinds[usize::from(arrival.kind)]))
@@ -42,7 +42,7 @@ impl Arrivals {
 
 /// A switch of the transcription.
 trait Slow {
-    fn arrive(&mut self, input: usize, output: usize, kind: Kind);
+    fn arrive(&mut self, input: usize, output: usize, kind: PacketKind);
     fn slot(&mut self) -> Vec<Cell>;
 }
 
@@ -112,7 +112,7 @@ impl PSpf {
 }
 
 impl Slow for PSpf {
-    fn arrive(&mut self, input: usize, output: usize, kind: Kind) {
+    fn arrive(&mut self, input: usize, output: usize, kind: PacketKind) {
         match kind.class {
             Class::Short => self.ififo_s[input].push_back(output),
             Class::Long => self.voq[input][output].push_back(kind.cells),
@@ -178,7 +178,7 @@ struct Islip {
 }
 
 impl Slow for Islip {
-    fn arrive(&mut self, input: usize, output: usize, kind: Kind) {
+    fn arrive(&mut self, input: usize, output: usize, kind: PacketKind) {
         self.voq[input][output].push_back(kind.cells);
     }
 

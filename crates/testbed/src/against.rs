@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use giveway_measure::{Estimate, Row, Table, label};
+use giveway_measure::{DisciplineRow, Estimate, Table, label};
 use serde_json::{Value, json};
 
 /// One metric of one discipline from both backends.
@@ -52,7 +52,7 @@ impl Ratio {
 }
 
 /// The names of the compared metrics.
-fn metrics(row: &Row) -> Vec<String> {
+fn metrics(row: &DisciplineRow) -> Vec<String> {
     let names = row.metrics.iter().map(|(name, _)| name.as_str());
     let compared = |name: &&str| {
         let times = name.starts_with("fct_") && !name.starts_with("fct_aged_");
@@ -70,7 +70,7 @@ pub fn lay(reality: &Table, simulation: &Table) -> Vec<Line> {
         let Some(simulated) = simulation.rows.iter().find(|row| row.qdisc == real.qdisc) else { continue };
         for metric in metrics(simulated) {
             let none = || Estimate::over(vec![None; real.seeds.len()]);
-            let of = |row: &Row| row.metric(&metric).cloned().unwrap_or_else(none);
+            let of = |row: &DisciplineRow| row.metric(&metric).cloned().unwrap_or_else(none);
             let (reality, simulation) = (of(real), of(simulated));
             let by_seed = real.seeds.iter().zip(&reality.per_seed).map(|(seed, value)| {
                 let at = simulated.seeds.iter().position(|other| other == seed);

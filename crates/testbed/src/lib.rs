@@ -198,7 +198,7 @@ impl Bed {
                 let load = Load { sources: plan.sources, until, measured_from, starts_at };
                 let warmed_up = layout.from.as_s() / layout.until.as_s();
                 let measures = AtomicBool::new(false);
-                load.drive(&topology, &mut |report| recorder.flow(report), &|share| {
+                load.drive(&topology, &mut |report| recorder.on_flow(report), &|share| {
                     if share >= warmed_up && !measures.swap(true, Ordering::Relaxed) {
                         router.measure();
                     }

@@ -146,7 +146,7 @@ fn simulated(text: &str) -> Vec<FlowReport> {
     #[derive(Default)]
     struct Flows(Vec<FlowReport>);
     impl Probe<giveway_sim::Segment> for Flows {
-        fn flow(&mut self, report: &FlowReport) {
+        fn on_flow(&mut self, report: &FlowReport) {
             self.0.push(report.clone());
         }
     }

@@ -19,12 +19,12 @@ pub enum WireError {
         within: &'static str,
     },
     /// A header contradicts itself.
-    #[error("the packet is malformed at byte {at}: {what}")]
+    #[error("the packet is malformed at byte {at}: {reason}")]
     Malformed {
         /// Position of the invalid field or option.
         at: usize,
         /// Description of the mistake.
-        what: &'static str,
+        reason: &'static str,
     },
     /// The option differs in length from a label: it belongs to another experiment.
     #[error("the option {kind} at byte {at} is not a label: it is {length} bytes long, not 4")]
@@ -57,10 +57,10 @@ pub enum WireError {
     #[error("Label::NONE has no encoding: remove the label instead")]
     Nothing,
     /// A header or the packet would become too long.
-    #[error("a label does not fit: {what}")]
+    #[error("a label does not fit: {reason}")]
     NoRoom {
         /// The limit.
-        what: &'static str,
+        reason: &'static str,
     },
     /// The size of fragments is out of range: [`Size`](crate::fragment::Size).
     #[error("{bytes} bytes: fragments have {least} to {most} bytes; the TRR paper has 500 and 800")]

@@ -14,7 +14,7 @@ use crate::model::{Adu, Connection, Direction, Side, Train, Workload};
 use crate::names;
 use crate::pages::{self, PagePart};
 use crate::quic;
-use crate::seen::Seen;
+use crate::seen::CaptureStatistics;
 use crate::tcp::{ACK, SYN, Tracker};
 
 /// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture
@@ -35,7 +35,7 @@ pub struct Extraction {
     flows: Vec<Flow>,
     first: Option<u64>,
     last: u64,
-    seen: Seen,
+    seen: CaptureStatistics,
 }
 
 /// Both directions between two ends.
@@ -49,10 +49,10 @@ struct Flow {
     reverse: (u64, u64),
     /// IP bytes in each second, in the direction of `tuple` and in the reverse direction.
     seconds: [Seconds; 2],
-    kind: Kind,
+    kind: FlowState,
 }
 
-enum Kind {
+enum FlowState {
     Tcp(Box<Tracker>),
     Other {
         forward: Times,
@@ -103,7 +103,7 @@ impl Extraction {
         let Some(index) = self.flow_of(packet, ip, now) else { return };
         let flow = &self.flows[index];
         let from = if flow.tuple == ip.tuple { Side::Client } else { Side::Server };
-        if let Kind::Tcp(tracker) = &flow.kind
+        if let FlowState::Tcp(tracker) = &flow.kind
             && tracker.is_over(from, &tcp)
         {
             if self.flows.len() >= MAX_FLOWS {
@@ -128,7 +128,7 @@ impl Extraction {
     ) {
         let flow = &mut self.flows[index];
         let is_forward = flow.count(packet, ip, now);
-        if let Kind::Tcp(tracker) = &mut flow.kind {
+        if let FlowState::Tcp(tracker) = &mut flow.kind {
             tracker.packet(if is_forward { Side::Client } else { Side::Server }, tcp, len, packet.bytes, now);
         }
     }
@@ -137,7 +137,7 @@ impl Extraction {
         let Some(index) = self.flow_of(packet, ip, now) else { return };
         let flow = &mut self.flows[index];
         let is_forward = flow.count(packet, ip, now);
-        if let Kind::Other { forward, reverse, quic } = &mut flow.kind {
+        if let FlowState::Other { forward, reverse, quic } = &mut flow.kind {
             if let (Some(tracker), Some(payload)) = (quic, ip.data) {
                 let from = if is_forward { Side::Client } else { Side::Server };
                 tracker.packet(from, payload, ip.first, now);
@@ -174,7 +174,7 @@ impl Extraction {
             forward: (0, 0),
             reverse: (0, 0),
             seconds: Default::default(),
-            kind: Kind::Other { forward: Times::default(), reverse: Times::default(), quic: None },
+            kind: FlowState::Other { forward: Times::default(), reverse: Times::default(), quic: None },
         };
         if let Some(tcp) = ip.tcp {
             let opens = tcp.flags & SYN > 0;
@@ -185,9 +185,9 @@ impl Extraction {
                 flow.tuple = ip.tuple.reversed();
                 flow.macs = packet.mac.map(|macs| Macs { from: macs.to, to: macs.from });
             }
-            flow.kind = Kind::Tcp(Box::new(Tracker::new(now)));
+            flow.kind = FlowState::Tcp(Box::new(Tracker::new(now)));
         }
-        if let Kind::Other { quic, .. } = &mut flow.kind
+        if let FlowState::Other { quic, .. } = &mut flow.kind
             && (ip.tuple.protocol, ip.tuple.to_port) == (UDP, HTTPS)
             && ip.first.is_some_and(quic::is_long)
         {
@@ -204,13 +204,13 @@ impl Extraction {
     }
 
     /// Statistics of the packets so far.
-    pub fn seen(&self) -> &Seen {
+    pub fn seen(&self) -> &CaptureStatistics {
         &self.seen
     }
 
     /// Counts connections of which only one direction is in the capture.
     fn count_one_way(&mut self) {
-        for flow in self.flows.iter().filter(|flow| matches!(flow.kind, Kind::Tcp(_))) {
+        for flow in self.flows.iter().filter(|flow| matches!(flow.kind, FlowState::Tcp(_))) {
             let bytes = flow.forward.1 + flow.reverse.1;
             self.seen.tcp_bytes += bytes;
             let (less, more) = (flow.forward.0.min(flow.reverse.0), flow.forward.0.max(flow.reverse.0));
@@ -239,7 +239,7 @@ impl Extraction {
     }
 
     /// The workload of everything that crosses the link between `local` and the rest.
-    pub fn finish(mut self, local: &Local) -> (Workload, Seen) {
+    pub fn finish(mut self, local: &Local) -> (Workload, CaptureStatistics) {
         self.count_one_way();
         let Extraction { flows, mut seen, last, .. } = self;
         seen.span = last;
@@ -258,7 +258,7 @@ impl Extraction {
                 sums[direction as usize].add(seconds);
             }
             match flow.kind {
-                Kind::Tcp(tracker) => {
+                FlowState::Tcp(tracker) => {
                     if tracker.refused || (tracker.begun && flow.reverse.0 == 0) {
                         seen.unanswered += 1;
                         continue;
@@ -271,13 +271,13 @@ impl Extraction {
                     let rtt = paths.rtt(&flow.tuple);
                     connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut parts, &mut seen);
                 }
-                Kind::Other { quic: Some(tracker), .. } if tracker.is_answered() => {
+                FlowState::Other { quic: Some(tracker), .. } if tracker.is_answered() => {
                     seen.quic += 1;
                     seen.quic_bytes += flow.forward.1 + flow.reverse.1;
                     let rtt = paths.rtt(&flow.tuple);
                     quic_connection(direction, *tracker, rtt, &mut workload, &mut seen);
                 }
-                Kind::Other { forward, reverse, .. } => {
+                FlowState::Other { forward, reverse, .. } => {
                     let port = names::server_port(flow.tuple.from_port, flow.tuple.to_port);
                     let group = names::other(flow.tuple.protocol, port);
                     for (times, direction) in [(forward, direction), (reverse, direction.other())] {
@@ -307,7 +307,7 @@ fn connection(
     rtt: Option<u64>,
     workload: &mut Workload,
     parts: &mut Vec<PagePart>,
-    seen: &mut Seen,
+    seen: &mut CaptureStatistics,
 ) {
     let Tracker { start, begun, ended, .. } = tracker;
     let firsts: Vec<u64> = tracker.first_times().collect();
@@ -340,7 +340,7 @@ fn quic_connection(
     tracker: quic::Tracker,
     rtt: Option<u64>,
     workload: &mut Workload,
-    seen: &mut Seen,
+    seen: &mut CaptureStatistics,
 ) {
     let (start, ended) = (tracker.start, tracker.is_over(workload.span));
     let rtt = rtt.filter(|rtt| *rtt <= Workload::LONGEST);
@@ -366,9 +366,9 @@ impl Paths {
         let mut least = BTreeMap::new();
         for flow in flows {
             let (client, server) = match &flow.kind {
-                Kind::Tcp(tracker) => tracker.paths(),
-                Kind::Other { quic: Some(tracker), .. } => tracker.handshake(),
-                Kind::Other { .. } => continue,
+                FlowState::Tcp(tracker) => tracker.paths(),
+                FlowState::Other { quic: Some(tracker), .. } => tracker.handshake(),
+                FlowState::Other { .. } => continue,
             };
             let entry = least.entry((flow.tuple.from, flow.tuple.to)).or_insert((None, None));
             let less = |known: Option<u64>, new: Option<u64>| [known, new].into_iter().flatten().min();
@@ -409,7 +409,7 @@ impl Flow {
 
     fn pair(&self) -> Pair {
         let (a, b) = self.ends();
-        let opened = matches!(&self.kind, Kind::Tcp(tracker) if tracker.begun);
+        let opened = matches!(&self.kind, FlowState::Tcp(tracker) if tracker.begun);
         Pair { a, b, packets: self.forward.0 + self.reverse.0, opened }
     }
 }

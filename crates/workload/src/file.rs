@@ -30,7 +30,7 @@ enum Line {
 /// A line to write.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Written<'a> {
+enum OutputLine<'a> {
     Tcp(&'a Connection),
     Quic(&'a Connection),
     Train(&'a Train),
@@ -50,10 +50,10 @@ impl Workload {
         serde_json::to_writer(&mut out, &head)?;
         out.write_all(b"\n")?;
         let connections = self.connections.iter().map(|connection| match connection.quic {
-            true => Written::Quic(connection),
-            false => Written::Tcp(connection),
+            true => OutputLine::Quic(connection),
+            false => OutputLine::Tcp(connection),
         });
-        for line in connections.chain(self.trains.iter().map(Written::Train)) {
+        for line in connections.chain(self.trains.iter().map(OutputLine::Train)) {
             serde_json::to_writer(&mut out, &line)?;
             out.write_all(b"\n")?;
         }

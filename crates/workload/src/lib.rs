@@ -67,10 +67,11 @@ mod quic;
 mod seen;
 mod stretches;
 mod tcp;
+mod timed;
 
 pub use datagrams::{Cursor, Datagrams};
 pub use error::WorkloadError;
 pub use extract::Extraction;
 pub use local::{Local, Prefix};
 pub use model::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
-pub use seen::Seen;
+pub use seen::CaptureStatistics;

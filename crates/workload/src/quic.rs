@@ -14,6 +14,7 @@
 //! - Streams cannot be distinguished.
 
 use crate::model::{Adu, Epoch, Side, Trigger};
+use crate::timed::{TimedAdu, epochs};
 
 /// Longest UDP payload of a packet that only acknowledges, bytes.
 const ACK: u32 = 64;
@@ -23,8 +24,6 @@ const LAST_MESSAGE: u32 = 256;
 const OVERHEAD: u32 = 33;
 /// Smallest excess of a pause over the path delay that starts a new data unit, ns: as for TCP.
 const QUIET: u64 = 5_000_000;
-/// Smallest pause within the data of one side that ends an exchange, ns: as for TCP.
-const APART: u64 = 1_000_000_000;
 /// Largest time between the first packets of a client that count as one message, ns.
 const TOGETHER: u64 = 5_000_000;
 /// A connection that is silent for so long before the capture ends counts as over, ns.
@@ -61,7 +60,7 @@ pub(crate) struct Tracker {
     client: Half,
     server: Half,
     last: u64,
-    adus: Vec<Passed>,
+    adus: Vec<TimedAdu>,
 }
 
 /// One side as a sender.
@@ -77,13 +76,6 @@ struct Half {
     ended: bool,
     /// Index of its current data unit.
     current: Option<usize>,
-}
-
-/// A data unit, and the times at which its first and last bytes passed.
-struct Passed {
-    adu: Adu,
-    first: u64,
-    last: u64,
 }
 
 impl Tracker {
@@ -134,16 +126,12 @@ impl Tracker {
         me.sent = me.sent.saturating_add(bytes);
         me.last = now;
         match (begins, me.current) {
-            (None, Some(current)) => {
-                let passed = &mut self.adus[current];
-                passed.adu.bytes = passed.adu.bytes.saturating_add(bytes);
-                passed.last = now;
-            }
+            (None, Some(current)) => self.adus[current].extend(bytes, now),
             (trigger, _) => {
                 let (trigger, think_time) = trigger.unwrap_or((Trigger::Peer(0), 0));
                 me.current = Some(next);
                 let adu = Adu { side: from, bytes, trigger, think_time };
-                self.adus.push(Passed { adu, first: now, last: now });
+                self.adus.push(TimedAdu::new(adu, now));
             }
         }
     }
@@ -210,30 +198,10 @@ impl Tracker {
 
     /// The data units, and the exchanges that they form.
     pub fn close(self, is_over: bool) -> (Vec<Adu>, Vec<Epoch>) {
-        let mut epochs: Vec<Epoch> = Vec::new();
-        let (mut since, mut until) = (self.start, self.start);
-        let mut before = None;
-        for passed in &self.adus {
-            let next_request = passed.adu.side == Side::Client && before == Some(Side::Server);
-            let after_pause = passed.adu.trigger == Trigger::Own && passed.adu.think_time > APART;
-            match epochs.last_mut().filter(|_| !next_request && !after_pause) {
-                Some(epoch) => epoch.adus += 1,
-                None => {
-                    if before.is_some() {
-                        (since, until) = (passed.first, passed.first);
-                    }
-                    epochs.push(Epoch { adus: 1, took: 0, page: None, whole: true });
-                }
-            }
-            before = Some(passed.adu.side);
-            until = until.max(passed.last);
-            if let Some(epoch) = epochs.last_mut() {
-                epoch.took = until.saturating_sub(since);
-            }
-        }
+        let mut epochs = epochs(&self.adus, self.start);
         if let Some(last) = epochs.last_mut().filter(|_| !is_over) {
             last.whole = false;
         }
-        (self.adus.into_iter().map(|passed| passed.adu).collect(), epochs)
+        (self.adus.into_iter().map(|timed| timed.adu).collect(), epochs)
     }
 }

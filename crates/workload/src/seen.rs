@@ -6,7 +6,7 @@ use crate::model::Direction;
 
 /// Statistics of a capture: its contents, and the parts that are used.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct CaptureStatistics {
     /// Number of packets in the file.
     pub packets: u64,
     /// Their IP bytes, as on the wire.
@@ -72,7 +72,7 @@ pub struct Seen {
     pub begin: u64,
 }
 
-impl Seen {
+impl CaptureStatistics {
     /// Counts a packet by its encapsulations, and as one of the loopback interface.
     pub(crate) fn kind(&mut self, packet: &Packet, ip: &Ip) {
         if !packet.tunnels.is_empty() {

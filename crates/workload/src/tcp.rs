@@ -9,6 +9,7 @@ use giveway_capture::Tcp;
 
 use crate::holes::Holes;
 use crate::model::{Adu, Epoch, Side, Trigger};
+use crate::timed::{TimedAdu, epochs};
 
 // Bits of the flags of a TCP header.
 const FIN: u8 = 1;
@@ -23,9 +24,6 @@ const QUIET: u64 = 5_000_000;
 /// Smallest pause that starts a new ADU after a full segment, ns: the network may cause shorter ones. Tmix
 /// uses the same value.
 const STALL: u64 = 500_000_000;
-
-/// Smallest pause within the data of one side that ends an epoch, ns.
-const APART: u64 = 1_000_000_000;
 
 /// Largest delay of an acknowledgement on most systems, ns.
 const DELAYED_ACK: u64 = 40_000_000;
@@ -58,7 +56,7 @@ pub(crate) struct Tracker {
     established: Option<u64>,
     client: Half,
     server: Half,
-    adus: Vec<Passed>,
+    adus: Vec<TimedAdu>,
     pub packets: u64,
 }
 
@@ -98,13 +96,6 @@ struct Half {
 struct Path {
     least: Option<u64>,
     recent: Option<u64>,
-}
-
-/// An ADU, and the times at which its first and last bytes passed.
-struct Passed {
-    adu: Adu,
-    first: u64,
-    last: u64,
 }
 
 impl Tracker {
@@ -184,7 +175,7 @@ impl Tracker {
             }
             (Side::Server, flags) if flags == SYN | ACK && self.begun => {
                 if self.answered.is_none() && !self.syn_retransmitted {
-                    self.client.path.measured(now.saturating_sub(self.syn_at));
+                    self.client.path.add_handshake(now.saturating_sub(self.syn_at));
                 }
                 if self.established.is_none() {
                     self.syn_retransmitted |= self.answered.is_some();
@@ -196,7 +187,7 @@ impl Tracker {
             (Side::Client, ACK) if self.established.is_none() => {
                 if let Some(answered) = self.answered {
                     if !self.syn_retransmitted {
-                        self.server.path.measured(now.saturating_sub(answered));
+                        self.server.path.add_handshake(now.saturating_sub(answered));
                     }
                     self.established = Some(now);
                 }
@@ -236,16 +227,12 @@ impl Tracker {
         let next = self.adus.len();
         let (me, _) = self.halves(from);
         match (begins, me.current) {
-            (None, Some(current)) => {
-                let passed = &mut self.adus[current];
-                passed.adu.bytes += bytes;
-                passed.last = passed.last.max(now);
-            }
+            (None, Some(current)) => self.adus[current].extend(bytes, now),
             (trigger, _) => {
                 let (trigger, think_time) = trigger.unwrap_or((Trigger::Peer(0), 0));
                 me.current = Some(next);
                 let adu = Adu { side: from, bytes, trigger, think_time };
-                self.adus.push(Passed { adu, first: now, last: now });
+                self.adus.push(TimedAdu::new(adu, now));
             }
         }
     }
@@ -324,31 +311,14 @@ impl Tracker {
 
     /// The ADUs, and the epochs that they form.
     pub fn close(self) -> (Vec<Adu>, Vec<Epoch>) {
-        let mut epochs: Vec<Epoch> = Vec::new();
-        let mut since = self.start;
-        let mut until = self.start;
-        for (at, passed) in self.adus.iter().enumerate() {
-            let before = at.checked_sub(1).map(|before| self.adus[before].adu.side);
-            let next_request = passed.adu.side == Side::Client && before == Some(Side::Server);
-            let after_pause = passed.adu.trigger == Trigger::Own && passed.adu.think_time > APART;
-            match epochs.last_mut().filter(|_| !next_request && !after_pause) {
-                Some(epoch) => epoch.adus += 1,
-                None => {
-                    if at > 0 {
-                        since = passed.first;
-                        until = passed.first;
-                    }
-                    let whole = self.begun || at > 0;
-                    epochs.push(Epoch { adus: 1, took: 0, page: None, whole });
-                }
-            }
-            until = until.max(passed.last);
-            epochs.last_mut().expect("an epoch was added above").took = until - since;
+        let mut epochs = epochs(&self.adus, self.start);
+        if let Some(first) = epochs.first_mut() {
+            first.whole = self.begun;
         }
         if let Some(last) = epochs.last_mut().filter(|_| !self.ended && self.is_busy()) {
             last.whole = false;
         }
-        (self.adus.into_iter().map(|passed| passed.adu).collect(), epochs)
+        (self.adus.into_iter().map(|timed| timed.adu).collect(), epochs)
     }
 
     /// True if any data is unacknowledged.
@@ -358,7 +328,7 @@ impl Tracker {
 
     /// The time at which the first byte of each ADU passed.
     pub fn first_times(&self) -> impl Iterator<Item = u64> + '_ {
-        self.adus.iter().map(|passed| passed.first)
+        self.adus.iter().map(|timed| timed.first)
     }
 }
 
@@ -414,7 +384,7 @@ impl Half {
             {
                 let time = now.saturating_sub(sent);
                 if with_data {
-                    self.path.answered(time)
+                    self.path.add_response(time)
                 } else {
                     self.path.acknowledged(time)
                 }
@@ -439,19 +409,19 @@ impl Path {
     }
 
     /// Adds a measurement by a handshake, which is not delayed.
-    fn measured(&mut self, time: u64) {
+    fn add_handshake(&mut self, time: u64) {
         self.recent = Some(time);
-        self.answered(time);
+        self.add_response(time);
     }
 
     /// Adds a measurement by a pure acknowledgement, which may have been delayed.
     fn acknowledged(&mut self, time: u64) {
-        self.answered(time);
+        self.add_response(time);
         self.recent = Some(self.least.unwrap_or(time).max(time.saturating_sub(DELAYED_ACK)));
     }
 
     /// Adds a measurement by a response, which may include think time, so that it is only an upper bound.
-    fn answered(&mut self, time: u64) {
+    fn add_response(&mut self, time: u64) {
         self.least = Some(self.least.map_or(time, |least| least.min(time)));
     }
 }

@@ -5,12 +5,9 @@ mod table;
 
 use std::path::Path;
 
-use crate::recorded;
+use crate::recorded::{self, Column};
 use giveway_evaluate::Question;
-use table::Row;
-
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/cards.md";
+use table::QuestionVerdicts;
 
 const TEXT: &str = "\
 # Cards of the disciplines of Linux
@@ -49,12 +46,8 @@ uses the link less in 5 metrics.
 10. **The timing of real machines changes few verdicts to the opposite:** 36 of 9,408.
 ";
 
-/// Builds the page.
-///
-/// # Errors
-/// The file cannot be read, or a line is wrong.
 pub fn page(root: &Path) -> Result<String, String> {
-    let rows: Vec<Row> = recorded::read(root)?;
+    let rows: Vec<QuestionVerdicts> = recorded::read(root)?;
     let mut page = TEXT.to_owned();
     page.push_str(FINDINGS);
     // A baseline has no card against itself, so the order is that of its first use.
@@ -65,7 +58,7 @@ pub fn page(root: &Path) -> Result<String, String> {
         }
     }
     for baseline in baselines {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.baseline == baseline).collect();
+        let rows: Vec<&QuestionVerdicts> = rows.iter().filter(|row| row.baseline == baseline).collect();
         page.push_str(&format!("\n## Against `{baseline}`\n\n{}", against(&rows)));
     }
     Ok(page)
@@ -77,25 +70,24 @@ fn key(question: Question) -> String {
 }
 
 /// The table of a baseline: a row for each discipline, a column for each question.
-fn against(rows: &[&Row]) -> String {
-    let mut out = String::from("| discipline |");
-    Question::ALL.iter().for_each(|question| out.push_str(&format!(" {} |", question.words())));
-    out.push_str(&format!("\n|---|{}\n", "---|".repeat(Question::ALL.len())));
+fn against(rows: &[&QuestionVerdicts]) -> String {
+    let verdict = |discipline: &str, question: &str| {
+        let row = rows.iter().find(|row| row.discipline == discipline && row.question == question);
+        row.map_or_else(String::new, |row| entry(row))
+    };
+    let cells = Question::ALL.map(key).map(|question| move |discipline: &str| verdict(discipline, &question));
+    let mut columns: Vec<Column<'_, &str>> =
+        vec![("discipline", "---", &|discipline| format!("`{discipline}`"))];
+    columns.extend(
+        Question::ALL.iter().zip(&cells).map(|(question, cell)| (question.label(), "---", cell as _)),
+    );
     let mut disciplines: Vec<&str> = rows.iter().map(|row| &*row.discipline).collect();
     disciplines.dedup();
-    for discipline in disciplines {
-        out.push_str(&format!("| `{discipline}` |"));
-        for question in Question::ALL.map(key) {
-            let row = rows.iter().find(|row| row.discipline == discipline && row.question == question);
-            out.push_str(&format!(" {} |", row.map_or_else(String::new, |row| entry(row))));
-        }
-        out.push('\n');
-    }
-    out
+    recorded::table(&columns, disciplines)
 }
 
 /// A verdict with its numbers.
-fn entry(row: &Row) -> String {
+fn entry(row: &QuestionVerdicts) -> String {
     let numbers = [(row.better, "+"), (row.worse, "-"), (row.same, "="), (row.undecided, "?")];
     let some = numbers.into_iter().filter(|(count, _)| *count > 0);
     let numbers: Vec<String> = some.map(|(count, sign)| format!("{sign}{count}")).collect();
@@ -109,16 +101,19 @@ mod tests {
 
     #[test]
     fn a_row_for_each_discipline_and_a_column_for_each_question() {
-        let row = |discipline: &str, question: &str, better| Row {
+        let row = |discipline: &str, question: &str, better| QuestionVerdicts {
             discipline: discipline.to_owned(),
             question: question.to_owned(),
             verdict: "better".to_owned(),
             better,
             same: 2,
-            ..Row::default()
+            ..QuestionVerdicts::default()
         };
-        let rows =
-            [row("pie", "delay", 3), Row { opposite: 1, ..row("pie", "cost", 4) }, row("sfq", "delay", 5)];
+        let rows = [
+            row("pie", "delay", 3),
+            QuestionVerdicts { opposite: 1, ..row("pie", "cost", 4) },
+            row("sfq", "delay", 5),
+        ];
         let out = against(&rows.iter().collect::<Vec<_>>());
         assert!(out.contains("| discipline | keeps delays low | completes transfers soon |"), "{out}");
         assert!(out.contains("\n| `pie` | better +3 =2 |  |  |  |  | better! +4 =2 |\n"), "{out}");

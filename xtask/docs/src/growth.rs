@@ -6,11 +6,8 @@ mod table;
 use std::path::Path;
 
 use crate::plot::{self, Series};
-use crate::recorded::{self, Recorded};
-use table::Row;
-
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/growth.md";
+use crate::recorded::{self, Column, Recorded};
+use table::SizeCost;
 
 /// A curve: its name in the table, its heading, the name of its axis, and its text.
 const CURVES: &[(&str, &str, &str, &str)] = &[
@@ -82,22 +79,18 @@ So are networks of more than 65,534 nodes, whose numbers have 16 bits.
 /// one size may differ by a few megabytes.
 const NOTICEABLE: f64 = 1e7;
 
-/// The page.
-///
-/// # Errors
-/// If the file cannot be read, or a row is not right.
 pub fn page(root: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(root.join(Row::FILE));
-    let text = text.map_err(|error| format!("{}: {error}", Row::FILE))?;
+    let text = std::fs::read_to_string(root.join(SizeCost::FILE));
+    let text = text.map_err(|error| format!("{}: {error}", SizeCost::FILE))?;
     let machine = text.lines().next().and_then(|line| line.strip_prefix("# "));
-    let machine = machine.ok_or(format!("{}: the first line has no machine", Row::FILE))?;
-    let rows: Vec<Row> = recorded::parse(&text)?;
+    let machine = machine.ok_or(format!("{}: the first line has no machine", SizeCost::FILE))?;
+    let rows: Vec<SizeCost> = recorded::parse(&text)?;
     let mut page = format!("{TEXT}\nMeasured on: {machine}.\n");
     let mut worse = Vec::new();
     for (name, heading, axis, text) in CURVES {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.curve == *name).collect();
+        let rows: Vec<&SizeCost> = rows.iter().filter(|row| row.curve == *name).collect();
         let [.., before, last] = rows[..] else {
-            return Err(format!("{}: {name} has no two sizes", Row::FILE));
+            return Err(format!("{}: {name} has no two sizes", SizeCost::FILE));
         };
         let time = exponent(before, last, |row| row.cpu_s);
         let memory = exponent(before, last, |row| row.peak_kib as f64);
@@ -131,12 +124,12 @@ pub fn page(root: &Path) -> Result<String, String> {
 }
 
 /// The slope on logarithmic axes.
-fn exponent(before: &Row, last: &Row, value: impl Fn(&Row) -> f64) -> f64 {
+fn exponent(before: &SizeCost, last: &SizeCost, value: impl Fn(&SizeCost) -> f64) -> f64 {
     libm::log(value(last) / value(before)) / libm::log(f64::from(last.size) / f64::from(before.size))
 }
 
-fn figures(rows: &[&Row], axis: &str) -> String {
-    let series = |title: &str, value: &dyn Fn(&Row) -> Option<f64>| {
+fn figures(rows: &[&SizeCost], axis: &str) -> String {
+    let series = |title: &str, value: &dyn Fn(&SizeCost) -> Option<f64>| {
         let points = rows.iter().filter_map(|row| Some((f64::from(row.size), value(row)?)));
         plot::figure(&Series { title: title.to_owned(), axis: axis.to_owned(), points: points.collect() })
     };
@@ -149,34 +142,31 @@ fn figures(rows: &[&Row], axis: &str) -> String {
     figures.join("\n") + "\n"
 }
 
-fn cells(rows: &[&Row], axis: &str) -> String {
-    let mut text = format!(
-        "| {axis} | user time, s | µs per packet | memory, MB | bytes per {} | events per packet | instructions per packet |\n\
-         | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-        if rows[0].curve == "buffer" { "packet of the limit" } else { rows[0].curve.trim_end_matches('s') }
-    );
-    for row in rows {
-        let packets = row.packets as f64;
-        // The smallest size stands for the program itself.
-        let added = (row.peak_kib.saturating_sub(rows[0].peak_kib) * 1024) as f64;
-        let each = match added > NOTICEABLE {
-            true => plot::grouped((added / f64::from(row.size - rows[0].size)) as u64),
-            false => String::new(),
-        };
-        text.push_str(&format!(
-            "| {} | {:.2} | {:.2} | {:.0} | {each} | {:.2} | {} |\n",
-            plot::grouped(u64::from(row.size)),
-            row.cpu_s,
-            row.cpu_s * 1e6 / packets,
-            megabytes(row),
-            row.events as f64 / packets,
-            row.instructions.map_or_else(String::new, |count| plot::grouped(count as u64)),
-        ));
-    }
-    text
+fn cells(rows: &[&SizeCost], axis: &str) -> String {
+    let each = match &*rows[0].curve {
+        "buffer" => "bytes per packet of the limit".to_owned(),
+        curve => format!("bytes per {}", curve.trim_end_matches('s')),
+    };
+    let columns: [Column<'_, &SizeCost>; 7] = [
+        (axis, " ---: ", &|row| plot::grouped(u64::from(row.size))),
+        ("user time, s", " ---: ", &|row| format!("{:.2}", row.cpu_s)),
+        ("µs per packet", " ---: ", &|row| format!("{:.2}", row.cpu_s * 1e6 / row.packets as f64)),
+        ("memory, MB", " ---: ", &|row| format!("{:.0}", megabytes(row))),
+        (&each, " ---: ", &|row| {
+            // The smallest size stands for the program itself.
+            let added = (row.peak_kib.saturating_sub(rows[0].peak_kib) * 1024) as f64;
+            let noticed = (added > NOTICEABLE).then(|| added / f64::from(row.size - rows[0].size));
+            noticed.map_or_else(String::new, |bytes| plot::grouped(bytes as u64))
+        }),
+        ("events per packet", " ---: ", &|row| format!("{:.2}", row.events as f64 / row.packets as f64)),
+        ("instructions per packet", " ---: ", &|row| {
+            row.instructions.map_or_else(String::new, |count| plot::grouped(count as u64))
+        }),
+    ];
+    recorded::table(&columns, rows.iter().copied())
 }
 
 /// The largest memory in units of 10^6 bytes.
-fn megabytes(row: &Row) -> f64 {
+fn megabytes(row: &SizeCost) -> f64 {
     row.peak_kib as f64 * 1024.0 / 1e6
 }

@@ -4,18 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use giveway_disciplines::Family;
-use giveway_sim::{Placed, QuicConfig, TcpConfig};
+use giveway_sim::{NodeOrigin, QuicConfig, TcpConfig};
 use giveway_switch::options::Options;
 use serde_json::Value;
 
-use crate::cards;
 use crate::crates;
-use crate::growth;
 use crate::parameters::table;
-use crate::senders;
-use crate::speed;
-use crate::step;
-use crate::varying;
+use crate::recorded;
 
 const REFERENCE: &str = "docs/book/reference";
 const SUMMARY: &str = "docs/book/SUMMARY.md";
@@ -107,13 +102,14 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     }
     contents.push_str(
         "- [Command line](reference/command-line.md)\n- [TCP](reference/tcp.md)\n- [QUIC](reference/quic.md)\n- [Keys of a scenario](reference/scenario.md)\n\
-         - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n\
-         - [Instructions per packet](reference/instructions.md)\n- [Growth of time and memory](reference/growth.md)\n\
-         - [A step of the rate, simulated and real](reference/step.md)\n\
-         - [Senders, simulated and in Linux](reference/senders.md)\n\
-         - [Varying links and the disciplines of Linux](reference/varying.md)\n\
-         - [Cards of the disciplines of Linux](reference/cards.md)\n",
+         - [Metrics](reference/metrics.md)\n- [Files of a run](reference/files.md)\n",
     );
+    for (name, make) in recorded::PAGES {
+        let page = make(root)?;
+        let title = page.lines().next().unwrap_or_default().trim_start_matches("# ");
+        contents.push_str(&format!("- [{title}](reference/{name}.md)\n"));
+        pages.insert(format!("{REFERENCE}/{name}.md"), page);
+    }
     pages.insert(format!("{REFERENCE}/metrics.md"), giveway_measure::metrics_page());
     pages.insert(format!("{REFERENCE}/files.md"), giveway_record::tables_page());
     pages.insert(format!("{REFERENCE}/command-line.md"), giveway_cli::reference());
@@ -122,12 +118,6 @@ pub fn all(root: &Path) -> Result<BTreeMap<String, String>, String> {
     pages.insert(format!("{REFERENCE}/scenario.md"), keys(&schema));
     pages.insert(format!("{REFERENCE}/tcp.md"), tcp());
     pages.insert(format!("{REFERENCE}/quic.md"), quic());
-    pages.insert(speed::PAGE.to_owned(), speed::page(root)?);
-    pages.insert(senders::PAGE.to_owned(), senders::page(root)?);
-    pages.insert(cards::PAGE.to_owned(), cards::page(root)?);
-    pages.insert(varying::PAGE.to_owned(), varying::page(root)?);
-    pages.insert(growth::PAGE.to_owned(), growth::page(root)?);
-    pages.insert(step::PAGE.to_owned(), step::page(root)?);
     pages.insert(SUMMARY.to_owned(), summary(root, &contents)?);
     pages.insert(crates::FILE.to_owned(), crates::architecture(root)?);
     Ok(pages)
@@ -164,7 +154,7 @@ fn topologies() -> Vec<Entry> {
 
 /// The keys that every source of traffic has in addition to its parameters.
 fn common_keys() -> String {
-    let of = |placed: Placed| {
+    let of = |placed: NodeOrigin| {
         let placed = giveway_sim::SOURCES.iter().filter(move |source| source.placed == placed);
         let names = placed.map(|source| format!("[`{}`]({TRAFFIC}/{0}.md)", source.entry.name));
         names.collect::<Vec<_>>().join(", ")
@@ -174,9 +164,9 @@ fn common_keys() -> String {
          Leave out `from` and `to` if a file has the nodes: always with {}, and with {} if its file has nodes. \
          With {} write `hosts` instead.\n",
         table(&giveway_scenario::traffic_keys().to_value()),
-        of(Placed::File),
-        of(Placed::Either),
-        of(Placed::Among)
+        of(NodeOrigin::File),
+        of(NodeOrigin::Either),
+        of(NodeOrigin::Among)
     )
 }
 

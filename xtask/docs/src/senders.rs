@@ -5,11 +5,8 @@ mod table;
 
 use std::path::Path;
 
-use crate::recorded;
-use table::Row;
-
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/senders.md";
+use crate::recorded::{self, Column};
+use table::ConnectionResult;
 
 const TEXT: &str = "\
 # Senders, simulated and in Linux
@@ -50,13 +47,9 @@ than in Linux.
 - The first 50 segments of a connection are compared one by one in the test `linux_traces`.
 ";
 
-/// Builds the page.
-///
-/// # Errors
-/// The file cannot be read, or a line is wrong.
 pub fn page(root: &Path) -> Result<String, String> {
-    let rows: Vec<Row> = recorded::read(root)?;
-    let cells: Vec<&[Row]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
+    let rows: Vec<ConnectionResult> = recorded::read(root)?;
+    let cells: Vec<&[ConnectionResult]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
     let mut page = TEXT.to_owned();
     page.push_str("\n## One sender\n\n");
     page.push_str(&alone(&cells));
@@ -73,63 +66,47 @@ fn percent(value: f64, of: f64) -> String {
 }
 
 /// The table of cells with one connection.
-fn alone(cells: &[&[Row]]) -> String {
-    let mut out = String::from(
-        "| sender | rate | RTT | queue | goodput, Linux | here | queueing, Linux | here | difference | lost, Linux | here | \
-         marked, Linux | here |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-    );
-    for row in cells.iter().filter(|rows| rows.len() == 1).map(|rows| &rows[0]) {
-        let variant = if row.cell.ends_with("unbundled") {
-            ", single segments"
-        } else if row.cell.ends_with("again") {
-            ", once more"
-        } else {
-            ""
-        };
-        out.push_str(&format!(
-            "| {}{variant} | {} | {} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {:.0} | {:.0} | {:.0} | {:.0} |\n",
-            row.control,
-            row.rate_mbit_s,
-            row.rtt_ms,
-            row.queue,
-            row.linux_goodput,
-            row.goodput,
-            row.linux_queueing,
-            row.queueing,
-            percent(row.queueing, row.linux_queueing),
-            row.linux_dropped,
-            row.dropped,
-            row.linux_marked,
-            row.marked
-        ));
-    }
-    out
+fn alone(cells: &[&[ConnectionResult]]) -> String {
+    let variant = |row: &ConnectionResult| match &row.cell {
+        cell if cell.ends_with("unbundled") => ", single segments",
+        cell if cell.ends_with("again") => ", once more",
+        _ => "",
+    };
+    let columns: [Column<'_, &ConnectionResult>; 13] = [
+        ("sender", "---", &|row| format!("{}{}", row.control, variant(row))),
+        ("rate", "---:", &|row| row.rate_mbit_s.to_string()),
+        ("RTT", "---:", &|row| row.rtt_ms.to_string()),
+        ("queue", "---", &|row| row.queue.clone()),
+        ("goodput, Linux", "---:", &|row| format!("{:.2}", row.linux_goodput)),
+        ("here", "---:", &|row| format!("{:.2}", row.goodput)),
+        ("queueing, Linux", "---:", &|row| format!("{:.2}", row.linux_queueing)),
+        ("here", "---:", &|row| format!("{:.2}", row.queueing)),
+        ("difference", "---:", &|row| percent(row.queueing, row.linux_queueing)),
+        ("lost, Linux", "---:", &|row| format!("{:.0}", row.linux_dropped)),
+        ("here", "---:", &|row| format!("{:.0}", row.dropped)),
+        ("marked, Linux", "---:", &|row| format!("{:.0}", row.linux_marked)),
+        ("here", "---:", &|row| format!("{:.0}", row.marked)),
+    ];
+    recorded::table(&columns, cells.iter().filter(|rows| rows.len() == 1).map(|rows| &rows[0]))
 }
 
 /// The table of cells with two connections.
-fn together(cells: &[&[Row]]) -> String {
-    let mut out = String::from(
-        "| senders | rate | RTT | queue | share, Linux | here | goodput of both, Linux | here | queueing, Linux | here |\n\
-         |---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n",
-    );
-    for rows in cells.iter().filter(|rows| rows.len() == 2) {
-        let (first, second) = (&rows[0], &rows[1]);
-        let linux = first.linux_goodput + second.linux_goodput;
-        let here = first.goodput + second.goodput;
-        out.push_str(&format!(
-            "| {} / {} | {} | {} | {} | {:.0} % | {:.0} % | {linux:.2} | {here:.2} | {:.2} | {:.2} |\n",
-            first.control,
-            second.control,
-            first.rate_mbit_s,
-            first.rtt_ms,
-            first.queue,
-            100.0 * first.linux_goodput / linux,
-            100.0 * first.goodput / here,
-            first.linux_queueing,
-            first.queueing
-        ));
-    }
-    out
+fn together(cells: &[&[ConnectionResult]]) -> String {
+    let linux = |both: &[ConnectionResult]| both[0].linux_goodput + both[1].linux_goodput;
+    let here = |both: &[ConnectionResult]| both[0].goodput + both[1].goodput;
+    let columns: [Column<'_, &[ConnectionResult]>; 10] = [
+        ("senders", "---", &|both| format!("{} / {}", both[0].control, both[1].control)),
+        ("rate", "---:", &|both| both[0].rate_mbit_s.to_string()),
+        ("RTT", "---:", &|both| both[0].rtt_ms.to_string()),
+        ("queue", "---", &|both| both[0].queue.clone()),
+        ("share, Linux", "---:", &|both| format!("{:.0} %", 100.0 * both[0].linux_goodput / linux(both))),
+        ("here", "---:", &|both| format!("{:.0} %", 100.0 * both[0].goodput / here(both))),
+        ("goodput of both, Linux", "---:", &|both| format!("{:.2}", linux(both))),
+        ("here", "---:", &|both| format!("{:.2}", here(both))),
+        ("queueing, Linux", "---:", &|both| format!("{:.2}", both[0].linux_queueing)),
+        ("here", "---:", &|both| format!("{:.2}", both[0].queueing)),
+    ];
+    recorded::table(&columns, cells.iter().copied().filter(|rows| rows.len() == 2))
 }
 
 #[cfg(test)]
@@ -138,17 +115,17 @@ mod tests {
 
     #[test]
     fn one_sender_shows_the_difference_and_two_the_share() {
-        let row = |cell: &str, control: &str, goodput| Row {
+        let row = |cell: &str, control: &str, goodput| ConnectionResult {
             cell: cell.to_owned(),
             control: control.to_owned(),
             linux_goodput: goodput,
             goodput,
             linux_queueing: 4.0,
             queueing: 5.0,
-            ..Row::default()
+            ..ConnectionResult::default()
         };
         let (one, two) = ([row("a", "reno", 9.0)], [row("b", "reno", 3.0), row("b", "bbr", 6.0)]);
-        let cells: [&[Row]; 2] = [&one, &two];
+        let cells: [&[ConnectionResult]; 2] = [&one, &two];
         assert!(alone(&cells).contains("| reno | 0 | 0 |  | 9.00 | 9.00 | 4.00 | 5.00 | +25 % |"));
         assert!(together(&cells).contains("| reno / bbr | 0 | 0 |  | 33 % | 33 % | 9.00 | 9.00 |"));
     }

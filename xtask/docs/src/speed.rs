@@ -9,9 +9,6 @@ use std::path::Path;
 use crate::recorded;
 use table::{Count, by_label};
 
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/instructions.md";
-
 const TEXT: &str = "\
 # Instructions per packet
 
@@ -31,10 +28,6 @@ The bars show the last label relative to the first one.
 /// Instructions by workload, in the order of the file, one for each label.
 type Rows<'a> = Vec<(&'a str, BTreeMap<usize, f64>)>;
 
-/// The page.
-///
-/// # Errors
-/// If the file cannot be read, or a row is not right.
 pub fn page(root: &Path) -> Result<String, String> {
     let table: Vec<Count> = recorded::read(root)?;
     let table = by_label(&table);

@@ -2,75 +2,47 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::plot::grouped;
+use crate::recorded::{self, Column, Recorded};
 
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/step.md";
-
-/// The table, which a test of `giveway-cli` writes.
-const FILE: &str = "docs/step.csv";
-const HEADS: &str = "discipline,backend,time_s,small_ms,large_ms";
 const BACKENDS: [(&str, &str, &str); 2] =
     [("simulation", "simulator", "#4477aa"), ("testbed", "test bed", "#ee6677")];
 
 const TEXT: &str = include_str!("step.txt");
 
-/// The delays of a discipline in a backend, in milliseconds: the time of a bin in seconds after the step, and
-/// the means of its packets up to 256 bytes, and of all others.
-struct Curve {
+/// The delays of a discipline in a backend, within 100 ms. A test of `giveway-cli` writes them.
+#[derive(Serialize, Deserialize)]
+struct Bin {
     discipline: String,
     backend: String,
-    bins: Vec<(f64, Option<f64>, Option<f64>)>,
+    /// Time after the step.
+    time_s: f64,
+    /// Mean of packets up to 256 bytes.
+    small_ms: Option<f64>,
+    /// Mean of all others.
+    large_ms: Option<f64>,
 }
 
-/// The page.
-///
-/// # Errors
-/// If the file cannot be read, or a row is not right.
+impl Recorded for Bin {
+    const FILE: &'static str = "docs/step.csv";
+}
+
 pub fn page(root: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
-    let curves = parse(&text)?;
-    let mut disciplines: Vec<&str> = curves.iter().map(|curve| curve.discipline.as_str()).collect();
-    disciplines.dedup();
+    let bins: Vec<Bin> = recorded::read(root)?;
     let mut figures = String::new();
-    for discipline in &disciplines {
-        let of: Vec<&Curve> = curves.iter().filter(|curve| curve.discipline == *discipline).collect();
-        figures += &figure(&format!("{discipline}: large packets"), &of, |bin| bin.2);
+    for bins in bins.chunk_by(|bin, next| bin.discipline == next.discipline) {
+        let discipline = &bins[0].discipline;
+        figures += &figure(&format!("{discipline}: large packets"), bins, |bin| bin.large_ms);
         figures.push('\n');
         // Only a queue for each flow has another delay for small packets.
-        if *discipline == "fq_codel" {
-            figures += &figure(&format!("{discipline}: small packets"), &of, |bin| bin.1);
+        if discipline == "fq_codel" {
+            figures += &figure(&format!("{discipline}: small packets"), bins, |bin| bin.small_ms);
             figures.push('\n');
         }
     }
-    Ok(TEXT.replace("FIGURES\n", &figures).replace("TABLE\n", &table(&curves)))
-}
-
-fn parse(text: &str) -> Result<Vec<Curve>, String> {
-    let mut curves: Vec<Curve> = Vec::new();
-    let mut rows = text.lines().zip(1..).filter(|(line, _)| !line.starts_with('#'));
-    if rows.next().map(|(line, _)| line) != Some(HEADS) {
-        return Err(format!("{FILE}: the first row is not {HEADS}"));
-    }
-    for (line, number) in rows {
-        let wrong = || format!("{FILE}, line {number}: expected {HEADS}, found {line:?}");
-        let cells: Vec<&str> = line.split(',').collect();
-        let [discipline, backend, time, small, large] = cells[..] else { return Err(wrong()) };
-        let value = |cell: &str| match cell {
-            "" => Ok(None),
-            cell => cell.parse::<f64>().map(Some).map_err(|_| wrong()),
-        };
-        let bin = (value(time)?.ok_or_else(wrong)?, value(small)?, value(large)?);
-        match curves.last_mut() {
-            Some(last) if last.discipline == discipline && last.backend == backend => last.bins.push(bin),
-            _ => curves.push(Curve {
-                discipline: discipline.to_owned(),
-                backend: backend.to_owned(),
-                bins: vec![bin],
-            }),
-        }
-    }
-    Ok(curves)
+    Ok(TEXT.replace("FIGURES\n", &figures).replace("TABLE\n", &table(&bins)))
 }
 
 /// Size of a figure in pixels, and the area between its axes: left, top, right, bottom.
@@ -80,11 +52,7 @@ const AREA: (f64, f64, f64, f64) = (55.0, 28.0, 415.0, 180.0);
 const DECADES: (i32, i32) = (-2, 4);
 
 /// A figure with a line for each backend.
-fn figure(
-    title: &str,
-    curves: &[&Curve],
-    value: impl Fn(&(f64, Option<f64>, Option<f64>)) -> Option<f64>,
-) -> String {
+fn figure(title: &str, bins: &[Bin], value: fn(&Bin) -> Option<f64>) -> String {
     let (width, height) = SIZE;
     let (left, top, right, bottom) = AREA;
     let (first, last) = (-1.0, 20.0);
@@ -118,9 +86,10 @@ fn figure(
         );
     }
     for (number, (backend, name, colour)) in BACKENDS.iter().enumerate() {
-        let bins = curves.iter().filter(|curve| curve.backend == *backend).flat_map(|curve| &curve.bins);
         let points: Vec<String> = bins
-            .filter_map(|bin| Some((bin.0, value(bin)?)))
+            .iter()
+            .filter(|bin| bin.backend == *backend)
+            .filter_map(|bin| Some((bin.time_s, value(bin)?)))
             // Each bin is drawn at its middle.
             .map(|(time, ms)| format!("{:.1},{:.1}", x(time + 0.05), y(ms)))
             .collect();
@@ -139,29 +108,28 @@ fn figure(
 }
 
 /// A table of what the curves have in common and where they differ.
-fn table(curves: &[Curve]) -> String {
-    let mut text = String::from(
-        "| discipline | | before the step, ms | largest, ms | in the second 4 to 5 s after it, ms | in the last 5 s, ms |\n\
-         | --- | --- | ---: | ---: | ---: | ---: |\n",
-    );
-    for curve in curves {
-        let name = BACKENDS.iter().find(|(backend, ..)| *backend == curve.backend);
-        let name = name.map_or(curve.backend.as_str(), |(_, name, _)| name);
-        let within = |from: f64, until: f64| {
-            curve.bins.iter().filter(move |bin| bin.0 >= from && bin.0 < until).filter_map(|bin| bin.2)
-        };
-        let mean = |from: f64, until: f64| {
-            let (sum, count) = within(from, until).fold((0.0, 0u32), |(sum, n), ms| (sum + ms, n + 1));
-            if count == 0 { "-".to_owned() } else { format!("{:.1}", sum / f64::from(count)) }
-        };
-        let largest = within(0.0, 20.0).fold(0.0, f64::max);
-        text += &format!(
-            "| `{}` | {name} | {} | {largest:.0} | {} | {} |\n",
-            curve.discipline,
-            mean(-1.0, -0.05),
-            mean(3.95, 4.95),
-            mean(14.95, 20.0),
-        );
-    }
-    text
+fn table(bins: &[Bin]) -> String {
+    let within = |curve: &[Bin], from: f64, until: f64| -> Vec<f64> {
+        let bins = curve.iter().filter(|bin| bin.time_s >= from && bin.time_s < until);
+        bins.filter_map(|bin| bin.large_ms).collect()
+    };
+    let mean = |curve: &[Bin], from: f64, until: f64| match &within(curve, from, until)[..] {
+        [] => "-".to_owned(),
+        delays => format!("{:.1}", delays.iter().sum::<f64>() / delays.len() as f64),
+    };
+    let largest = |curve: &[Bin]| within(curve, 0.0, 20.0).into_iter().fold(0.0, f64::max);
+    let name =
+        |backend: &str| BACKENDS.iter().find(|(key, ..)| *key == backend).map_or("", |(_, name, _)| name);
+    let columns: [Column<'_, &[Bin]>; 6] = [
+        ("discipline", " --- ", &|curve| format!("`{}`", curve[0].discipline)),
+        ("", " --- ", &|curve| name(&curve[0].backend).to_owned()),
+        ("before the step, ms", " ---: ", &|curve| mean(curve, -1.0, -0.05)),
+        ("largest, ms", " ---: ", &|curve| format!("{:.0}", largest(curve))),
+        ("in the second 4 to 5 s after it, ms", " ---: ", &|curve| mean(curve, 3.95, 4.95)),
+        ("in the last 5 s, ms", " ---: ", &|curve| mean(curve, 14.95, 20.0)),
+    ];
+    recorded::table(
+        &columns,
+        bins.chunk_by(|bin, next| (&bin.discipline, &bin.backend) == (&next.discipline, &next.backend)),
+    )
 }

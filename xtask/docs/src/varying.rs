@@ -5,11 +5,8 @@ mod table;
 
 use std::path::Path;
 
-use crate::recorded;
-use table::Row;
-
-/// The page in the book.
-pub const PAGE: &str = "docs/book/reference/varying.md";
+use crate::recorded::{self, Column};
+use table::DisciplineMeans;
 
 /// The scenarios: their names, and headings.
 const SCENARIOS: [(&str, &str); 6] = [
@@ -53,58 +50,43 @@ few flows that fill the link for flows that do not respond; this was not tested.
 - **Behind a policer the discipline hardly matters**, because no queue grows: a shaper in front of it does, as in `scenarios/links/policer.toml`.
 ";
 
-/// Builds the page.
-///
-/// # Errors
-/// The file cannot be read, or a line is wrong.
 pub fn page(root: &Path) -> Result<String, String> {
-    let rows: Vec<Row> = recorded::read(root)?;
+    let rows: Vec<DisciplineMeans> = recorded::read(root)?;
     let mut page = TEXT.to_owned();
     for (name, heading) in SCENARIOS {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.scenario == name).collect();
+        let rows: Vec<&DisciplineMeans> = rows.iter().filter(|row| row.scenario == name).collect();
         page.push_str(&format!("\n## {heading}\n\n`scenarios/links/{name}.toml`\n\n{}", of_scenario(&rows)));
     }
     page.push_str(FINDINGS);
     Ok(page)
 }
 
-/// A value of a row.
-type Column = fn(&Row) -> f64;
-
 /// The table of a scenario.
-fn of_scenario(rows: &[&Row]) -> String {
-    let mut out = String::from(
-        "| discipline | used | goodput, Mbit/s | mean delay, ms | p99 delay, ms | loss |\n\
-         |---|---:|---:|---:|---:|---:|\n",
-    );
-    let best = |value: Column, highest: bool| {
-        let values = rows.iter().map(|row| value(row));
-        if highest { values.fold(f64::MIN, f64::max) } else { values.fold(f64::MAX, f64::min) }
+fn of_scenario(rows: &[&DisciplineMeans]) -> String {
+    let bold = |row: &DisciplineMeans,
+                text: String,
+                value: fn(&DisciplineMeans) -> f64,
+                best: fn(f64, f64) -> f64| {
+        let best = rows.iter().map(|row| value(row)).reduce(best);
+        if best == Some(value(row)) { format!("**{text}**") } else { text }
     };
-    let columns: [(Column, bool); 5] = [
-        (|row| row.used_percent, true),
-        (|row| row.goodput_mbit, true),
-        (|row| row.delay_mean_ms, false),
-        (|row| row.delay_p99_ms, false),
-        (|row| row.loss_percent, false),
+    let highest = |row: &DisciplineMeans, text, value| bold(row, text, value, f64::max);
+    let lowest = |row: &DisciplineMeans, text, value| bold(row, text, value, f64::min);
+    let columns: [Column<'_, &DisciplineMeans>; 6] = [
+        ("discipline", "---", &|row| format!("`{}`", row.discipline)),
+        ("used", "---:", &|row| highest(row, format!("{:.1} %", row.used_percent), |row| row.used_percent)),
+        ("goodput, Mbit/s", "---:", &|row| {
+            highest(row, format!("{:.2}", row.goodput_mbit), |row| row.goodput_mbit)
+        }),
+        ("mean delay, ms", "---:", &|row| {
+            lowest(row, format!("{:.1}", row.delay_mean_ms), |row| row.delay_mean_ms)
+        }),
+        ("p99 delay, ms", "---:", &|row| {
+            lowest(row, format!("{:.1}", row.delay_p99_ms), |row| row.delay_p99_ms)
+        }),
+        ("loss", "---:", &|row| lowest(row, format!("{:.2} %", row.loss_percent), |row| row.loss_percent)),
     ];
-    let bests = columns.map(|(value, highest)| best(value, highest));
-    for row in rows {
-        let texts = [
-            format!("{:.1} %", row.used_percent),
-            format!("{:.2}", row.goodput_mbit),
-            format!("{:.1}", row.delay_mean_ms),
-            format!("{:.1}", row.delay_p99_ms),
-            format!("{:.2} %", row.loss_percent),
-        ];
-        out.push_str(&format!("| `{}` |", row.discipline));
-        for ((text, (value, _)), best) in texts.iter().zip(columns).zip(bests) {
-            let bold = if value(row) == best { "**" } else { "" };
-            out.push_str(&format!(" {bold}{text}{bold} |"));
-        }
-        out.push('\n');
-    }
-    out
+    recorded::table(&columns, rows.iter().copied())
 }
 
 #[cfg(test)]
@@ -113,11 +95,11 @@ mod tests {
 
     #[test]
     fn the_best_values_are_bold() {
-        let row = |discipline: &str, used_percent, delay_p99_ms| Row {
+        let row = |discipline: &str, used_percent, delay_p99_ms| DisciplineMeans {
             discipline: discipline.to_owned(),
             used_percent,
             delay_p99_ms,
-            ..Row::default()
+            ..DisciplineMeans::default()
         };
         let (long, short) = (row("long", 99.0, 50.0), row("short", 90.0, 5.0));
         let out = of_scenario(&[&long, &short]);

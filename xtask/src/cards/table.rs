@@ -6,7 +6,7 @@ use crate::recorded::{Recorded, some_digits};
 
 /// The verdicts on a question: numbers of metrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct QuestionVerdicts {
     pub discipline: String,
     pub baseline: String,
     /// The question in one word, such as `delay`.
@@ -26,6 +26,6 @@ pub struct Row {
     pub ratio: Option<f64>,
 }
 
-impl Recorded for Row {
+impl Recorded for QuestionVerdicts {
     const FILE: &'static str = "docs/cards.csv";
 }

@@ -147,7 +147,7 @@ pub const CHECKS: &[Check] = &[
     ),
     after_changes(
         "predictions from captures",
-        &["runner"],
+        &["compare"],
         &["crates/cli/src/compare", "crates/cli/src/compare.rs", "examples/library", "xtask/src/library"],
         Needs::Nothing,
         Work::Here(|repository| library::check(repository, &[])),

@@ -6,7 +6,7 @@ use crate::recorded::{Recorded, digits, some_digits};
 
 /// The cost of one size of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct SizeCost {
     pub curve: String,
     pub size: u32,
     /// Packets that the bottleneck got, or that the applications sent.
@@ -22,6 +22,6 @@ pub struct Row {
     pub instructions: Option<f64>,
 }
 
-impl Recorded for Row {
+impl Recorded for SizeCost {
     const FILE: &'static str = "docs/growth.csv";
 }

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::cells::{BOUNDS, QUANTILES};
-use super::rows::Row;
+use super::rows::Prediction;
 
 /// The file of the list.
 pub const FILE: &str = "examples/library/exceptions.toml";
@@ -53,7 +53,7 @@ impl Exceptions {
     }
 
     /// The faults of these rows, which are all rows of their cells.
-    pub fn faults(&self, rows: &[Row]) -> Vec<String> {
+    pub fn faults(&self, rows: &[Prediction]) -> Vec<String> {
         let mut faults = Vec::new();
         let mut used = vec![false; self.exception.len()];
         for row in rows {
@@ -95,7 +95,7 @@ impl Exceptions {
 }
 
 impl Exception {
-    fn is(&self, row: &Row, quantile: &str) -> bool {
+    fn is(&self, row: &Prediction, quantile: &str) -> bool {
         (&*self.cell, &*self.qdisc, &*self.measure, &*self.quantile)
             == (&*row.cell, row.qdisc, row.measure, quantile)
     }
@@ -110,8 +110,8 @@ mod tests {
     use super::*;
 
     /// A row with an error of 12 % in the median and of 5 % in the 95th percentile.
-    fn row() -> Row {
-        Row {
+    fn row() -> Prediction {
+        Prediction {
             cell: "2mbit-cubic".to_owned(),
             qdisc: "fifo",
             measure: "short uploads",

@@ -8,7 +8,7 @@ use super::cells::{BOUNDS, Cell, FOLDER, Measure, QDISCS, QUANTILES};
 use crate::repository::Repository;
 
 /// A measure with a discipline, in all quantiles.
-pub struct Row {
+pub struct Prediction {
     /// Name of the cell.
     pub cell: String,
     /// Name of the discipline.
@@ -23,7 +23,7 @@ pub struct Row {
     pub predicted: [f64; 3],
 }
 
-impl Row {
+impl Prediction {
     /// Error of the prediction, in percent of the measured mean.
     pub fn error(&self, quantile: usize) -> f64 {
         100.0 * (self.predicted[quantile] / self.measured[quantile] - 1.0)
@@ -67,7 +67,7 @@ pub fn is_recorded(repository: &Repository, cell: &Cell) -> bool {
 ///
 /// # Errors
 /// If the prediction fails, or a number is missing.
-pub fn of(repository: &Repository, cell: &Cell) -> Result<Vec<Row>, String> {
+pub fn of(repository: &Repository, cell: &Cell) -> Result<Vec<Prediction>, String> {
     let name = cell.name();
     let file = format!("{FOLDER}/{name}.json");
     let text = fs::read_to_string(repository.root.join(&file)).map_err(|error| format!("{file}: {error}"))?;
@@ -88,8 +88,8 @@ fn row(
     (cell, qdisc, measure): (&str, &'static str, &Measure),
     runs: &[Value],
     predicted: &Value,
-) -> Result<Row, String> {
-    let mut row = Row {
+) -> Result<Prediction, String> {
+    let mut row = Prediction {
         cell: cell.to_owned(),
         qdisc,
         measure: measure.name,

@@ -7,7 +7,7 @@ use crate::recorded::{Recorded, digits};
 
 /// A connection. The values of the simulator are means over its seeds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ConnectionResult {
     pub cell: String,
     pub rate_mbit_s: f64,
     pub rtt_ms: f64,
@@ -35,6 +35,6 @@ pub struct Row {
     pub marked: f64,
 }
 
-impl Recorded for Row {
+impl Recorded for ConnectionResult {
     const FILE: &'static str = "docs/senders.csv";
 }

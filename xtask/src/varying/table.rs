@@ -6,7 +6,7 @@ use crate::recorded::{Recorded, digits};
 
 /// Means over the seeds of a scenario with one discipline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct DisciplineMeans {
     pub scenario: String,
     pub discipline: String,
     /// Bytes that the link sent, of those that it offered.
@@ -24,6 +24,6 @@ pub struct Row {
     pub loss_percent: f64,
 }
 
-impl Recorded for Row {
+impl Recorded for DisciplineMeans {
     const FILE: &'static str = "docs/varying.csv";
 }

@@ -119,19 +119,19 @@ impl RecordingProbe {
 }
 
 impl Probe<Frame> for RecordingProbe {
-    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
-        self.record(now, |recorder| recorder.arrived(at, meta, now));
+    fn on_arrival(&mut self, at: PortId, meta: &Meta, now: Time) {
+        self.record(now, |recorder| recorder.on_arrival(at, meta, now));
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, frame: &Frame, now: Time) {
-        self.record(now, |recorder| recorder.sent(at, meta, frame, now));
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, frame: &Frame, now: Time) {
+        self.record(now, |recorder| recorder.on_transmission(at, meta, frame, now));
     }
-    fn dropped(&mut self, at: PortId, meta: &Meta, frame: &Frame, why: DropReason, now: Time) {
-        self.record(now, |recorder| recorder.dropped(at, meta, frame, why, now));
+    fn on_drop(&mut self, at: PortId, meta: &Meta, frame: &Frame, why: DropReason, now: Time) {
+        self.record(now, |recorder| recorder.on_drop(at, meta, frame, why, now));
     }
-    fn marked(&mut self, at: PortId, meta: &Meta, now: Time) {
-        self.record(now, |recorder| recorder.marked(at, meta, now));
+    fn on_mark(&mut self, at: PortId, meta: &Meta, now: Time) {
+        self.record(now, |recorder| recorder.on_mark(at, meta, now));
     }
-    fn sample(
+    fn on_sample(
         &mut self,
         at: PortId,
         backlog: Backlog,
@@ -144,7 +144,7 @@ impl Probe<Frame> for RecordingProbe {
         let skip = !state.samples.is_multiple_of(ONE_OF);
         drop(state);
         if !skip {
-            self.record(now, |recorder| recorder.sample(at, backlog, table, gauges, now));
+            self.record(now, |recorder| recorder.on_sample(at, backlog, table, gauges, now));
         }
         self.hand_over();
     }

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use giveway_measure::{Estimate, Row, Style, Table};
+use giveway_compare::{Advice, Capture, Link, Mode, Situation, ranking, word};
+use giveway_measure::{DisciplineRow, Estimate, Style, Table};
 use giveway_runner::Results;
-use giveway_runner::compare::{Advice, Capture, Link, Mode, Situation, ranking, word};
 use giveway_workload::Direction;
 
 use crate::terminal;
@@ -50,7 +50,7 @@ pub fn tables(
 
 /// Converts the utilization of the measurement interval into the utilization of the capture's span, which may
 /// be shorter on a slow link: the time that the link sends, at most all of it.
-fn used_of_the_capture(row: &mut Row, stretch: f64) {
+fn used_of_the_capture(row: &mut DisciplineRow, stretch: f64) {
     for (_, value) in row.metrics.iter_mut().filter(|(name, _)| name == "utilization") {
         let of_span = value.per_seed.iter().map(|used| used.map(|used| (used * stretch).min(1.0)));
         *value = Estimate::over(of_span.collect());
@@ -155,10 +155,10 @@ pub fn hint(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The row of the completion times in the capture itself.
-fn captured(capture: &Capture, direction: Direction) -> Row {
+fn captured(capture: &Capture, direction: Direction) -> DisciplineRow {
     let metrics = capture.responses(direction);
     let metrics = metrics.iter().map(|(name, value)| (name.to_owned(), Estimate::over(vec![value])));
-    Row { qdisc: "(as captured)".to_owned(), seeds: Vec::new(), metrics: metrics.collect() }
+    DisciplineRow { qdisc: "(as captured)".to_owned(), seeds: Vec::new(), metrics: metrics.collect() }
 }
 
 /// Prints the findings and the limits of the model.

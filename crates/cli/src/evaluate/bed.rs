@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use giveway_evaluate::{BedRuns, Card, Cell, EvaluateError, Known, Means, Request, evaluate_with};
+use giveway_evaluate::{Backend, BedRuns, Card, Cell, EvaluateError, Request, evaluate_with};
 use giveway_observe::layout;
 use giveway_program::other;
 use giveway_qdisc::Time;
-use giveway_runner::{Frontend, chain};
+use giveway_record::chain;
+use giveway_record::dataset::Measured;
 use giveway_scenario::{Scenario, Trial};
 use giveway_testbed::{Bed, TestbedError};
+use giveway_trials::{Frontend, Store};
 
 use crate::frontend::Terminal;
 use crate::show;
@@ -22,7 +24,7 @@ pub fn card(
     objects: Option<PathBuf>,
     quiet: bool,
     request: Request,
-    known: &mut Known,
+    store: &dyn Store<Measured>,
 ) -> Result<Card, EvaluateError> {
     let frontend = Terminal { quiet };
     giveway_testbed::ready().map_err(|error| EvaluateError::Usage(chain(&error)))?;
@@ -44,7 +46,7 @@ pub fn card(
         }
         Ok(ran.record)
     };
-    evaluate_with(request, Means::Bed(run), known, &frontend)
+    evaluate_with(request, Backend::Bed(run), store, &frontend)
 }
 
 /// The error of a run: something is missing on this machine, or the run failed.

@@ -214,7 +214,7 @@ impl<P> Qdisc<P> for Choke<P> {
         let length = self.monitor.length(self.backlog);
         let verdict = self.monitor.detector.decide(length, 1.0, || self.rng.uniform());
         if !self.limit.admits(self.backlog, pkt.bytes()) {
-            self.monitor.detector.overflowed();
+            self.monitor.detector.on_overflow();
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if verdict != RedDecision::Accept && !(self.ecn && cx.mark(&mut pkt)) {
@@ -228,7 +228,7 @@ impl<P> Qdisc<P> for Choke<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop_front() else { return Next::Empty };
         self.backlog.sub(pkt.bytes());
-        self.monitor.idle.departed(pkt.bytes(), cx.now());
+        self.monitor.idle.on_departure(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 

@@ -156,7 +156,7 @@ impl<P: 'static> Qdisc<P> for Cobalt<P> {
     #[inline]
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         if self.queue.backlog().packets >= self.limit {
-            self.state.overflowed(&self.law, cx.now());
+            self.state.on_overflow(&self.law, cx.now());
             return cx.drop(pkt, DropReason::Overlimit);
         }
         self.queue.push(pkt);
@@ -167,7 +167,7 @@ impl<P: 'static> Qdisc<P> for Cobalt<P> {
         let Cobalt { law, state, rng, queue, ce_threshold, .. } = self;
         loop {
             let Some(mut pkt) = queue.pop() else {
-                state.emptied(law, cx.now());
+                state.on_empty(law, cx.now());
                 return Next::Empty;
             };
             // The last packet may be marked, and is not dropped.

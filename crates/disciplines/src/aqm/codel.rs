@@ -40,6 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::taking::same;
+use crate::common::warnings::low_limit;
 use crate::{Discipline, InLinux};
 
 /// Parameters of `codel`.
@@ -105,13 +106,9 @@ impl Discipline for Config {
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, context);
-        let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
-        if drains < self.target {
-            warnings.push(format!(
-                "limit: {} drain in {drains} at {}, below the target of {}: the queue overflows before CoDel acts",
-                self.limit, context.rate, self.target
-            ));
-        }
+        let bytes = self.limit.0.saturating_mul(context.mtu.0);
+        let effect = "the queue overflows before CoDel acts";
+        warnings.extend(low_limit(self.limit, bytes, self.target, effect, context));
         warnings
     }
 }

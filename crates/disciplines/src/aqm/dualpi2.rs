@@ -335,7 +335,7 @@ impl Scheduler {
 
     /// A packet leaves while both queues have packets.
     #[inline]
-    fn sent(&mut self, lane: Lane, bytes: u32) {
+    fn on_departure(&mut self, lane: Lane, bytes: u32) {
         self.credit += match lane {
             Lane::LowLatency => self.earns * i64::from(bytes),
             Lane::Classic => -self.pays * i64::from(bytes),
@@ -433,7 +433,7 @@ impl<P: 'static> Qdisc<P> for DualPi2<P> {
                 self.counters.step_marks += 1;
             }
             if contended {
-                self.scheduler.sent(lane, pkt.bytes());
+                self.scheduler.on_departure(lane, pkt.bytes());
             }
             return Next::Packet(pkt);
         }

@@ -263,7 +263,7 @@ impl<P> Qdisc<P> for Gred<P> {
         let verdict = monitor.detector.decide(length, setup.size(pkt.bytes()), || rng.uniform());
         let full = !limit.admits(queue.backlog(), pkt.bytes());
         if full || !setup.limit.admits(*backlog, pkt.bytes()) {
-            monitor.detector.overflowed();
+            monitor.detector.on_overflow();
             return cx.drop(pkt, if full { DropReason::Overlimit } else { DropReason::FlowLimit });
         }
         if verdict != RedDecision::Accept && !setup.spares(&mut pkt, verdict, cx) {
@@ -282,7 +282,7 @@ impl<P> Qdisc<P> for Gred<P> {
         for (number, vq) in self.vqs.iter_mut().enumerate() {
             // A virtual queue that counts the packet was not idle while it was there.
             if number == at || (self.grio && prio <= vq.prio) {
-                vq.monitor.idle.departed(pkt.bytes(), cx.now());
+                vq.monitor.idle.on_departure(pkt.bytes(), cx.now());
             }
         }
         Next::Packet(pkt)

@@ -54,6 +54,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Discipline;
 use crate::common::taking::same;
+use crate::common::warnings::{low_limit, low_target, no_alpha};
 
 /// Parameters of `pi2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,25 +161,13 @@ pub(crate) fn happens(probability: f64, rng: &mut Rng) -> bool {
 
 /// Warnings about usual mistakes in the parameters of the controller, also for `dualpi2`.
 pub(crate) fn law_warnings(law: &Law, limit: Packets, context: &LinkContext) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let untouched = context.rate.time_for(2 * context.mtu.0);
-    if law.target < untouched {
-        warnings.push(format!(
-            "target: {} is less than two packets of {} bytes take at {} ({untouched}), and a shorter queue is never marked",
-            law.target, context.mtu.0, context.rate
-        ));
-    }
-    let drains = context.rate.time_for(limit.0.saturating_mul(context.mtu.0));
-    if drains < law.target {
-        warnings.push(format!(
-            "limit: {limit} drain in {drains} at {}, below the target of {}: the queue overflows before PI2 acts",
-            context.rate, law.target
-        ));
-    }
-    if law.alpha == 0.0 {
-        warnings.push("alpha: with 0 the delay does not return to target".into());
-    }
-    warnings
+    let bytes = limit.0.saturating_mul(context.mtu.0);
+    let warnings = [
+        low_target(law.target, "a shorter queue is never marked", context),
+        low_limit(limit, bytes, law.target, "the queue overflows before PI2 acts", context),
+        no_alpha(law.alpha == 0.0),
+    ];
+    warnings.into_iter().flatten().collect()
 }
 
 /// The discipline `pi2`: one queue and the controller.

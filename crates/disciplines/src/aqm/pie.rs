@@ -53,6 +53,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::taking::same;
+use crate::common::warnings::{low_limit, low_target, no_alpha};
 use crate::{Discipline, InLinux};
 
 /// Parameters of `pie`.
@@ -167,25 +168,13 @@ impl Discipline for Config {
     }
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let untouched = context.rate.time_for(2 * context.mtu.0);
-        if self.target < untouched {
-            warnings.push(format!(
-                "target: {} is less than two packets of {} bytes take at {} ({untouched}), and PIE never drops from so short a queue",
-                self.target, context.mtu.0, context.rate
-            ));
-        }
-        let drains = context.rate.time_for(self.limit.0.saturating_mul(context.mtu.0));
-        if drains < self.target {
-            warnings.push(format!(
-                "limit: {} drain in {drains} at {}, below the target of {}: the queue overflows before PIE acts",
-                self.limit, context.rate, self.target
-            ));
-        }
-        if self.alpha == 0 {
-            warnings.push("alpha: with 0 the delay does not return to target".into());
-        }
-        warnings
+        let (target, bytes) = (self.target, self.limit.0.saturating_mul(context.mtu.0));
+        let warnings = [
+            low_target(target, "PIE never drops from so short a queue", context),
+            low_limit(self.limit, bytes, target, "the queue overflows before PIE acts", context),
+            no_alpha(self.alpha == 0),
+        ];
+        warnings.into_iter().flatten().collect()
     }
 }
 
@@ -206,7 +195,7 @@ impl<P: 'static> Qdisc<P> for Pie<P> {
         self.catch_up(cx.now());
         let Pie { law, controller, rng, queue, .. } = self;
         if queue.backlog().packets >= self.limit {
-            controller.overflowed();
+            controller.on_overflow();
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if controller.wants_drop(law, pkt.bytes(), queue.backlog().bytes, || rng.uniform())
@@ -222,7 +211,7 @@ impl<P: 'static> Qdisc<P> for Pie<P> {
         self.catch_up(cx.now());
         let Some(pkt) = self.queue.pop() else { return Next::Empty };
         let queued = (!self.queue.is_empty()).then_some(self.queue.backlog().bytes);
-        self.controller.sent(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
+        self.controller.on_departure(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
         Next::Packet(pkt)
     }
 

@@ -309,7 +309,7 @@ impl<P: 'static> Qdisc<P> for Red<P> {
         let verdict = self.monitor.detector.decide(length, size, || self.rng.uniform());
 
         if !self.setup.limit.admits(self.queue.backlog(), pkt.bytes()) {
-            self.monitor.detector.overflowed();
+            self.monitor.detector.on_overflow();
             if !self.make_room(&pkt, cx) {
                 return cx.drop(pkt, DropReason::Overlimit);
             }
@@ -322,7 +322,7 @@ impl<P: 'static> Qdisc<P> for Red<P> {
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Next<P> {
         let Some(pkt) = self.queue.pop() else { return Next::Empty };
-        self.monitor.idle.departed(pkt.bytes(), cx.now());
+        self.monitor.idle.on_departure(pkt.bytes(), cx.now());
         Next::Packet(pkt)
     }
 

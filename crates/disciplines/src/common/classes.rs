@@ -3,6 +3,7 @@
 //! wait, with their counters. [`service`] is what a class is guaranteed. [`bands`] are classes with numbers;
 //! [`plan`] and [`nested`] are classes with names, in a tree.
 
+#[macro_use]
 pub(crate) mod bands;
 pub(crate) mod filter;
 pub(crate) mod headers;
@@ -16,5 +17,5 @@ pub(crate) use bands::{BandFilter, Bands, Children};
 pub(crate) use filter::{Classifier, Filter};
 pub(crate) use leaves::{Leaf, Leaves};
 pub(crate) use nested::Nested;
-pub(crate) use plan::{Plan, Written};
+pub(crate) use plan::{ClassConfig, Plan};
 pub use service::ClassService;

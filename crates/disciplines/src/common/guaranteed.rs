@@ -36,16 +36,16 @@ pub trait Schedule {
     const FLOW_BYTES: usize;
 
     /// Adds an arriving packet. `first` is true if its flow had no packet queued.
-    fn arrived(&mut self, item: Item, first: bool, now: Time);
+    fn on_arrival(&mut self, item: Item, first: bool, now: Time);
 
     /// Selects the packet that leaves now. There is one whenever a packet is queued.
     fn next(&mut self, now: Time) -> Option<Pick>;
 
     /// Removes that packet of this flow after its departure; `head` is now its oldest.
-    fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, now: Time);
+    fn on_departure(&mut self, flow: u32, packet: u32, head: Option<Item>, now: Time);
 
     /// Removes the newest packet of a flow after its drop. `emptied` is true if it was the only one.
-    fn revoked(&mut self, item: Item, emptied: bool);
+    fn on_revoke(&mut self, item: Item, emptied: bool);
 
     /// True if the history of this flow, which has no packet queued, has no effect any more.
     fn passed(&self, flow: u32, now: Time) -> bool;
@@ -291,7 +291,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
         let head = self.take(place, at);
         let flow = &mut self.flows[place];
         let head = head.map(|front| flow.item(place, front, self.packets[front].bytes()));
-        self.schedule.left(place.index(), at.index(), head, cx.now());
+        self.schedule.on_departure(place.index(), at.index(), head, cx.now());
         Next::Packet(self.release(at))
     }
 
@@ -329,11 +329,7 @@ impl<P, S: Schedule> Qdisc<P> for Guaranteed<P, S> {
     fn flow_table(&self) -> FlowTable {
         let table = self.by_key.table();
         let own = Slots::<Flow>::bytes_per_slot() + Slots::<()>::bytes_per_slot() + S::FLOW_BYTES;
-        let reserved = FlowTable {
-            entry_bytes: table.entry_bytes + own as u32,
-            bytes: table.bytes + self.flows.bytes() + self.order.bytes() + self.schedule.bytes(),
-            ..table
-        };
+        let reserved = table.with(own, self.flows.bytes() + self.order.bytes() + self.schedule.bytes());
         reserved.plus(self.best_effort.flow_table())
     }
 
@@ -461,14 +457,15 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         flow.bytes += u64::from(bytes);
         if flow.bytes > u64::from(flow.ranked) {
             flow.ranked = saturated(flow.bytes);
-            self.longest.grew(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
+            self.longest
+                .record_growth(place.index(), Rank { length: flow.bytes, ticket: u64::from(place.index()) });
         }
         let item = flow.item(place, at, bytes);
         if first {
             self.flows.detach(&mut self.silent, place);
         }
         self.backlog.add(bytes);
-        self.schedule.arrived(item, first, now);
+        self.schedule.on_arrival(item, first, now);
     }
 
     /// Takes a packet out of its flow's queue and returns the oldest that remains. The packet keeps its place
@@ -525,7 +522,7 @@ impl<P, S: Schedule> Guaranteed<P, S> {
         let last = self.packets.nth_place(queue, queue.len() - 1).expect("the longest queue has a packet");
         let item = flow.item(place, last, self.packets[last].bytes());
         let oldest = self.take(place, last);
-        self.schedule.revoked(item, oldest.is_none());
+        self.schedule.on_revoke(item, oldest.is_none());
         self.release(last)
     }
 

@@ -130,7 +130,7 @@ impl Sent {
     fn count_in(&mut self, meta: &Meta, now: Time, level: impl FnOnce(u64) -> Level) -> Level {
         let flow = match self {
             Sent::Carried => return level(meta.offset.saturating_add(meta.bytes).into()),
-            Sent::Table(flows) => flows.seen(meta.flow, now, || Flow { bytes: 0, below: 0 }),
+            Sent::Table(flows) => flows.record(meta.flow, now, || Flow { bytes: 0, below: 0 }),
         };
         flow.bytes = flow.bytes.saturating_add(meta.bytes);
         let chosen = level(flow.bytes.into());

@@ -64,7 +64,7 @@ impl<P> Served<P> {
         if !limit.admits(Backlog::ZERO, pkt.bytes()) {
             return cx.drop(pkt, DropReason::TooLarge);
         }
-        let flow = flows.seen(pkt.meta.flow, cx.now(), || Flow::NEW);
+        let flow = flows.record(pkt.meta.flow, cx.now(), || Flow::NEW);
         let (rank, attained) = serve(flow.attained);
         flow.attained = attained;
         flow.queued = flow.queued.saturating_add(1);

@@ -40,16 +40,16 @@ impl Stamped {
 
     /// Updates a flow whose oldest packet has left. `head` is its oldest packet now.
     #[inline]
-    pub(crate) fn left(&mut self, flow: u32, head: Option<Item>) {
+    pub(crate) fn on_departure(&mut self, flow: u32, head: Option<Item>) {
         match head {
             Some(head) => self.heads.set(flow, *self.stamps.at(head.packet)),
-            None => self.emptied(flow),
+            None => self.on_empty(flow),
         }
     }
 
     /// Removes a flow without packets.
     #[inline]
-    pub(crate) fn emptied(&mut self, flow: u32) {
+    pub(crate) fn on_empty(&mut self, flow: u32) {
         self.heads.remove(flow);
     }
 

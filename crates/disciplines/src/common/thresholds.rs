@@ -208,7 +208,7 @@ impl Monitor {
     #[inline]
     pub fn observe(&mut self, backlog: Backlog, now: Time) -> f64 {
         let length = self.unit.length(backlog);
-        let missed = self.idle.missed(backlog, now);
+        let missed = self.idle.take_missed(backlog, now);
         self.detector.observe(length, missed, now);
         length
     }
@@ -259,14 +259,14 @@ impl Idle {
 
     /// Records a departure to the link.
     #[inline]
-    pub fn departed(&mut self, bytes: u32, now: Time) {
+    pub fn on_departure(&mut self, bytes: u32, now: Time) {
         self.departed = Some((now, bytes));
     }
 
     /// Packets that the link could have sent while it was idle before an arrival that finds the backlog
     /// `backlog`. Each is counted once.
     #[inline]
-    pub fn missed(&mut self, backlog: Backlog, now: Time) -> u64 {
+    pub fn take_missed(&mut self, backlog: Backlog, now: Time) -> u64 {
         if backlog.packets > 0 {
             return 0;
         }

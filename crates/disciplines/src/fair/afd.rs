@@ -334,11 +334,7 @@ impl<P> Qdisc<P> for Afd<P> {
     fn flow_table(&self) -> FlowTable {
         let table = self.shadow.flows.table();
         let sample = size_of::<Sample>();
-        FlowTable {
-            entry_bytes: table.entry_bytes + sample as u32,
-            bytes: table.bytes + (self.shadow.samples.capacity() * sample) as u64,
-            ..table
-        }
+        table.with(sample, (self.shadow.samples.capacity() * sample) as u64)
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -80,7 +80,7 @@ mod ring;
 mod sets;
 mod shaper;
 mod tin;
-mod words;
+mod choices;
 
 use giveway_qdisc::blocks::Fattest;
 use giveway_qdisc::blocks::cobalt::{Law, Probability};
@@ -98,7 +98,7 @@ use shaper::{Arrivals, OnWire, Shaper};
 use tin::{Flow, Tin, Tuning};
 
 pub use classes::{Class, classes, tins};
-pub use words::{Framing, Isolation, LinkLayer, Tins};
+pub use choices::{Framing, Isolation, LinkLayer, Tins};
 
 /// Parameters of `cake`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -474,7 +474,7 @@ impl<P> Qdisc<P> for Cake<P> {
         let Flow { queue, bytes: queued, .. } = &mut tin.flows[flow];
         self.packets.push_back(queue, pkt);
         *queued += bytes;
-        self.fattest.grew(number * PLACES + flow, u64::from(*queued));
+        self.fattest.record_growth(number * PLACES + flow, u64::from(*queued));
         tin.backlog.add(bytes);
         self.backlog.add(bytes);
         tin.counters.packets += 1;
@@ -524,7 +524,7 @@ impl<P> Qdisc<P> for Cake<P> {
                     clock.advance(class.share, shaper.charge(length, false), now);
                     *deficit = deficit.saturating_sub_unsigned(length);
                     *credit -= i64::from(length);
-                    counters.sent(now.since(arrived), length);
+                    counters.on_departure(now.since(arrived), length);
                 }
                 passes
             });
@@ -534,7 +534,7 @@ impl<P> Qdisc<P> for Cake<P> {
             if let Some(pkt) = self.decide(number, place, cx) {
                 return Next::Packet(pkt);
             }
-            self.tins[number].emptied(place, isolation, now);
+            self.tins[number].on_empty(place, isolation, now);
         }
     }
 
@@ -662,7 +662,7 @@ impl<P> Cake<P> {
                 *deficit = deficit.saturating_sub_unsigned(length);
                 tin.credit -= i64::from(length);
                 if !dropped {
-                    tin.counters.sent(now.since(pkt.meta.arrived), length);
+                    tin.counters.on_departure(now.since(pkt.meta.arrived), length);
                     return Some(pkt);
                 }
             }
@@ -685,7 +685,7 @@ impl<P> Cake<P> {
         let Flow { queue, bytes, state, .. } = &mut tin.flows[place % PLACES];
         let pkt = packets.pop_front(queue).expect("the fattest queue of a full buffer holds packets");
         *bytes -= pkt.bytes();
-        tin.unresponsive_flows += u32::from(state.overflowed(&tin.tuning.law, cx.now()));
+        tin.unresponsive_flows += u32::from(state.on_overflow(&tin.tuning.law, cx.now()));
         tin.backlog.sub(pkt.bytes());
         backlog.sub(pkt.bytes());
         tin.counters.drops += 1;

@@ -31,7 +31,7 @@
 //! - cake_mq in Linux 7.0, by Høiland-Jørgensen and Köppeler, presented at Netdev 0x19 in 2025: the messages
 //!   of its patches. tc-cake(8).
 
-use giveway_qdisc::hash::mix;
+use giveway_qdisc::hash::bucket;
 use giveway_qdisc::{
     Backlog, Cx, FlowKey, FlowTable, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Rate, Span, Time,
 };
@@ -199,9 +199,7 @@ impl<P> CakeMq<P> {
     /// The queue of a flow.
     #[inline]
     fn queue_of(&self, flow: FlowKey) -> usize {
-        let hash = mix(flow.0, self.perturbation);
-        // Scaling by multiplication needs no power of two and no division.
-        ((u128::from(hash) * self.queues.len() as u128) >> 64) as usize
+        bucket(flow.0, self.perturbation, self.queues.len())
     }
 
     /// Calls a queue, and updates the backlog.

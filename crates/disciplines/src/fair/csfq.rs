@@ -230,7 +230,7 @@ impl<P> Qdisc<P> for Csfq<P> {
             return cx.drop(pkt, DropReason::Early);
         }
         if !self.queue.admits(bytes) {
-            self.core.overflowed();
+            self.core.on_overflow();
             self.queue.push(pkt, cx);
             return;
         }
@@ -291,7 +291,7 @@ impl Core {
     }
 
     /// A packet was lost to a full buffer.
-    fn overflowed(&mut self) {
+    fn on_overflow(&mut self) {
         if self.state.budget >= 0 {
             self.state.alpha *= 1.0 - self.overflow_step;
             self.state.budget -= 1;
@@ -405,9 +405,9 @@ mod tests {
     fn overflow_lowers_alpha_thirty_times_at_most() {
         let mut core = built("csfq").core;
         (core.state.alpha, core.state.budget) = (1.0, core.overflow_budget);
-        (0..29).for_each(|_| core.overflowed());
+        (0..29).for_each(|_| core.on_overflow());
         assert!((core.state.alpha - 0.747_17).abs() < 5e-6, "{}", core.state.alpha);
-        (0..50).for_each(|_| core.overflowed());
+        (0..50).for_each(|_| core.on_overflow());
         assert!((core.state.alpha - 0.739_70).abs() < 5e-6, "{}", core.state.alpha);
     }
 

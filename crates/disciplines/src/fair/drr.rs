@@ -317,12 +317,7 @@ impl<P> Qdisc<P> for Drr<P> {
     }
 
     fn flow_table(&self) -> FlowTable {
-        let table = self.by_key.table();
-        FlowTable {
-            entry_bytes: table.entry_bytes + Slots::<Flow>::bytes_per_slot() as u32,
-            bytes: table.bytes + self.flows.bytes(),
-            ..table
-        }
+        self.by_key.table().with(Slots::<Flow>::bytes_per_slot(), self.flows.bytes())
     }
 }
 
@@ -346,7 +341,7 @@ impl<P> Drr<P> {
         flow.bytes += u64::from(bytes);
         self.backlog.add(bytes);
         if self.victim != Victim::Tail {
-            self.longest.grew(place.index(), flow.rank());
+            self.longest.record_growth(place.index(), flow.rank());
         }
         place
     }

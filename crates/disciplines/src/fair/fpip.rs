@@ -491,7 +491,7 @@ impl Core {
         // Equations (2) and (3).
         steps.short.apply(&mut state.short, if is_short { arrival.bytes } else { 0 });
         if !is_short {
-            self.flows.seen(arrival.flow, arrival.now, || ());
+            self.flows.record(arrival.flow, arrival.now, || ());
         }
         let congestion = state.pip.arrival(arrival.length, arrival.now);
         if congestion > draw() {
@@ -590,7 +590,7 @@ mod tests {
     }
 
     /// A row of the worked example: an arrival, the random draws, and the resulting state of the core.
-    struct Row {
+    struct Example {
         /// The flow, its label in Mbit/s, bytes, and the packets that it finds queued.
         comes: (u64, u64, u32, f64),
         draws: [f64; 2],
@@ -615,19 +615,19 @@ mod tests {
         const Z: u64 = 5;
         #[rustfmt::skip]
         let rows = [
-            Row { comes: (S, 0, 1000, 72.0), draws: [0.50, 9.0], short: 2_059_701.0, flows: 3, congestion: 0.301_310, fair_share: 1_041_667.0, leaves: Some(0), accepted: 9_584_080.0 },
-            Row { comes: (X, 4, 500, 74.0), draws: [0.10, 0.60], short: 2_039_207.0, flows: 3, congestion: 0.302_630, fair_share: 2_653_598.0, leaves: Some(2_653_598), accepted: 9_528_517.0 },
-            Row { comes: (Y, 2, 500, 75.0), draws: [0.90, 0.30], short: 2_018_916.0, flows: 3, congestion: 0.303_355, fair_share: 2_784_901.0, leaves: Some(2_000_000), accepted: 9_473_508.0 },
-            Row { comes: (V, 8, 500, 76.0), draws: [0.20, 0.50], short: 1_998_828.0, flows: 4, congestion: 0.304_085, fair_share: 2_000_293.0, leaves: None, accepted: 9_379_245.0 },
-            Row { comes: (S, 0, 1000, 76.0), draws: [0.80, 9.0], short: 2_058_540.0, flows: 4, congestion: 0.304_215, fair_share: 2_132_680.0, leaves: Some(0), accepted: 9_365_521.0 },
-            Row { comes: (X, 4, 500, 75.0), draws: [0.95, 0.55], short: 2_038_057.0, flows: 4, congestion: 0.303_740, fair_share: 2_277_162.0, leaves: Some(2_277_162), accepted: 9_312_133.0 },
-            Row { comes: (Z, 1, 500, 74.0), draws: [0.15, 0.01], short: 2_017_778.0, flows: 4, congestion: 0.303_260, fair_share: 1_995_555.0, leaves: Some(1_000_000), accepted: 9_259_276.0 },
-            Row { comes: (Y, 2, 500, 73.0), draws: [0.40, 0.20], short: 1_997_701.0, flows: 4, congestion: 0.302_775, fair_share: 2_155_196.0, leaves: Some(2_000_000), accepted: 9_206_946.0 },
+            Example { comes: (S, 0, 1000, 72.0), draws: [0.50, 9.0], short: 2_059_701.0, flows: 3, congestion: 0.301_310, fair_share: 1_041_667.0, leaves: Some(0), accepted: 9_584_080.0 },
+            Example { comes: (X, 4, 500, 74.0), draws: [0.10, 0.60], short: 2_039_207.0, flows: 3, congestion: 0.302_630, fair_share: 2_653_598.0, leaves: Some(2_653_598), accepted: 9_528_517.0 },
+            Example { comes: (Y, 2, 500, 75.0), draws: [0.90, 0.30], short: 2_018_916.0, flows: 3, congestion: 0.303_355, fair_share: 2_784_901.0, leaves: Some(2_000_000), accepted: 9_473_508.0 },
+            Example { comes: (V, 8, 500, 76.0), draws: [0.20, 0.50], short: 1_998_828.0, flows: 4, congestion: 0.304_085, fair_share: 2_000_293.0, leaves: None, accepted: 9_379_245.0 },
+            Example { comes: (S, 0, 1000, 76.0), draws: [0.80, 9.0], short: 2_058_540.0, flows: 4, congestion: 0.304_215, fair_share: 2_132_680.0, leaves: Some(0), accepted: 9_365_521.0 },
+            Example { comes: (X, 4, 500, 75.0), draws: [0.95, 0.55], short: 2_038_057.0, flows: 4, congestion: 0.303_740, fair_share: 2_277_162.0, leaves: Some(2_277_162), accepted: 9_312_133.0 },
+            Example { comes: (Z, 1, 500, 74.0), draws: [0.15, 0.01], short: 2_017_778.0, flows: 4, congestion: 0.303_260, fair_share: 1_995_555.0, leaves: Some(1_000_000), accepted: 9_259_276.0 },
+            Example { comes: (Y, 2, 500, 73.0), draws: [0.40, 0.20], short: 1_997_701.0, flows: 4, congestion: 0.302_775, fair_share: 2_155_196.0, leaves: Some(2_000_000), accepted: 9_206_946.0 },
         ];
         let mut core = built("fpip").core;
         core.flows.sweep(Time::s(4));
         for (flow, ms) in [(W, 4_000), (X, 9_000), (Y, 9_500), (Z, 9_800)] {
-            core.flows.seen(FlowKey(flow), Time::ms(ms), || ());
+            core.flows.record(FlowKey(flow), Time::ms(ms), || ());
         }
         core.state = State {
             pip: core.state.pip.resumed(0.3, 70.0, Time::s(10)),

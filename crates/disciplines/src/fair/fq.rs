@@ -314,7 +314,7 @@ impl<P> Qdisc<P> for Fq<P> {
         if flow.queue.len() >= self.flow_limit {
             return cx.drop(pkt, DropReason::FlowLimit);
         }
-        self.bands.arrived(band);
+        self.bands.on_arrival(band);
         self.backlog.add(pkt.bytes());
         // Nearly always it is the last: only departure times change the order.
         self.packets.insert_behind(&mut flow.queue, Timed { at, band, pkt }, |other| other.at <= at);
@@ -361,7 +361,7 @@ impl<P> Qdisc<P> for Fq<P> {
             }
             let Timed { at, band: counted, mut pkt } =
                 self.packets.pop_front(&mut flow.queue).expect("the flow has a head");
-            self.bands.sent(band, counted, pkt.bytes());
+            self.bands.on_departure(band, counted, pkt.bytes());
             self.backlog.sub(pkt.bytes());
             if self.ce_threshold.is_some_and(|threshold| now.since(at) > threshold) {
                 cx.mark(&mut pkt);

@@ -38,7 +38,7 @@ use std::any::Any;
 
 use giveway_qdisc::blocks::codel::{Codel as State, Law};
 use giveway_qdisc::blocks::{Fattest, NewAndOld};
-use giveway_qdisc::hash::mix;
+use giveway_qdisc::hash::bucket;
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Next, Packet,
     Packets, Properties, Qdisc, Slots, Span,
@@ -48,6 +48,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codel::{law, law_warnings};
 use crate::common::taking::same;
+use crate::common::warnings::{low_limit, low_quantum};
 use crate::{Discipline, InLinux};
 
 /// Parameters of `fq_codel`.
@@ -168,21 +169,10 @@ impl Discipline for Config {
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = law_warnings(self.target, self.interval, self.ce_threshold, context);
-        let quantum = self.quantum(context);
-        if quantum.0 < context.mtu.0 {
-            warnings.push(format!(
-                "quantum: {quantum} is less than a packet of {} bytes: large packets need several turns, which favours small packets and costs time",
-                context.mtu.0
-            ));
-        }
         let most = Bytes(self.memory_limit.0.min(self.limit.0.saturating_mul(context.mtu.0)));
-        let drains = context.rate.time_for(most.0);
-        if drains < self.target {
-            warnings.push(format!(
-                "limit: {most} drain in {drains} at {}, below the target of {}: the buffer overflows before CoDel acts",
-                context.rate, self.target
-            ));
-        }
+        let effect = "the buffer overflows before CoDel acts";
+        warnings.extend(low_quantum(self.quantum(context), context));
+        warnings.extend(low_limit(most, most.0, self.target, effect, context));
         warnings
     }
 }
@@ -227,7 +217,7 @@ impl<P: 'static> Qdisc<P> for FqCodel<P> {
         let flow = &mut self.flows[bucket];
         self.backlog.add(pkt.bytes());
         flow.bytes += u64::from(pkt.bytes());
-        self.fattest.grew(bucket, flow.bytes);
+        self.fattest.record_growth(bucket, flow.bytes);
         self.packets.push_back(&mut flow.queue, pkt);
         // RFC 8290, section 4.1: a queue that is in neither list joins the end of the new queues, with a
         // quantum of credits.
@@ -286,13 +276,7 @@ impl<P: 'static> Qdisc<P> for FqCodel<P> {
 
     /// The queues in use count as flows. The memory includes all queues, which always exist.
     fn flow_table(&self) -> FlowTable {
-        let entry = size_of::<Flow>();
-        FlowTable {
-            flows: self.turns.len() as u64,
-            most: self.turns.most() as u64,
-            entry_bytes: entry as u32,
-            bytes: (self.flows.len() * entry) as u64,
-        }
+        self.turns.flow_table(self.flows.len(), size_of::<Flow>())
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -332,9 +316,7 @@ impl<P> FqCodel<P> {
 
     fn bucket(&self, flow: FlowKey) -> usize {
         // RFC 8290, section 4.1: a hash of the flow with a random key of the instance selects the queue.
-        let hash = mix(flow.0, self.perturbation);
-        // Scaling by multiplication needs no power of two and no division.
-        ((u128::from(hash) * self.flows.len() as u128) >> 64) as usize
+        bucket(flow.0, self.perturbation, self.flows.len())
     }
 
     /// Drops half the packets of the queue with the most bytes, from its head, and at most a batch.

@@ -28,7 +28,7 @@
 
 use giveway_qdisc::blocks::NewAndOld;
 use giveway_qdisc::blocks::pie::{self, Controller, Law};
-use giveway_qdisc::hash::mix;
+use giveway_qdisc::hash::bucket;
 use giveway_qdisc::{
     Backlog, Bytes, Cx, DropReason, FlowKey, FlowTable, Invalid, Limit, LinkContext, List, Next, Packet,
     Packets, Properties, Qdisc, Rng, Share, Slots, Span, Time, check_limit,
@@ -36,6 +36,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::common::warnings::{low_quantum, low_target, no_alpha};
 use crate::{Discipline, InLinux};
 
 /// Parameters of `fq_pie`.
@@ -187,25 +188,12 @@ impl Discipline for Config {
     }
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let untouched = context.rate.time_for(2 * context.mtu.0);
-        if self.target < untouched {
-            warnings.push(format!(
-                "target: {} is less than two packets of {} bytes take at {} ({untouched}), and PIE never drops from so short a queue",
-                self.target, context.mtu.0, context.rate
-            ));
-        }
-        let quantum = self.quantum(context);
-        if quantum.0 < context.mtu.0 {
-            warnings.push(format!(
-                "quantum: {quantum} is less than a packet of {} bytes: large packets need several turns, which favours small packets and costs time",
-                context.mtu.0
-            ));
-        }
-        if self.alpha == 0 {
-            warnings.push("alpha: with 0 the delay does not return to target".into());
-        }
-        warnings
+        let warnings = [
+            low_target(self.target, "PIE never drops from so short a queue", context),
+            low_quantum(self.quantum(context), context),
+            no_alpha(self.alpha == 0),
+        ];
+        warnings.into_iter().flatten().collect()
     }
 }
 
@@ -253,7 +241,7 @@ impl<P> Qdisc<P> for FqPie<P> {
         let flow = &mut flows[bucket];
         flow.controller.catch_up(law, origin, flow.bytes, cx.now());
         if full {
-            flow.controller.overflowed();
+            flow.controller.on_overflow();
             return cx.drop(pkt, DropReason::Overlimit);
         }
         if flow.controller.wants_drop(law, pkt.bytes(), flow.bytes, || rng.uniform())
@@ -294,7 +282,7 @@ impl<P> Qdisc<P> for FqPie<P> {
             flow.bytes -= u64::from(pkt.bytes());
             flow.deficit -= pkt.bytes() as i32;
             let queued = (!flow.queue.is_empty()).then_some(flow.bytes);
-            flow.controller.sent(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
+            flow.controller.on_departure(&self.law, (pkt.bytes(), pkt.meta.arrived), queued, cx.now());
             return Next::Packet(pkt);
         }
         Next::Empty
@@ -318,13 +306,7 @@ impl<P> Qdisc<P> for FqPie<P> {
 
     /// The queues in use count as flows. The memory includes all queues, which always exist.
     fn flow_table(&self) -> FlowTable {
-        let entry = size_of::<Flow>();
-        FlowTable {
-            flows: self.turns.len() as u64,
-            most: self.turns.most() as u64,
-            entry_bytes: entry as u32,
-            bytes: (self.flows.len() * entry) as u64,
-        }
+        self.turns.flow_table(self.flows.len(), size_of::<Flow>())
     }
 
     /// The probability is the largest of all queues, as of their last updates.
@@ -340,9 +322,7 @@ impl<P> Qdisc<P> for FqPie<P> {
 impl<P> FqPie<P> {
     fn bucket(&self, flow: FlowKey) -> usize {
         // RFC 8290, section 4.1: a hash of the flow with a random key of the instance selects the queue.
-        // Scaling by multiplication needs no power of two and no division.
-        let hash = mix(flow.0, self.perturbation);
-        ((u128::from(hash) * self.flows.len() as u128) >> 64) as usize
+        bucket(flow.0, self.perturbation, self.flows.len())
     }
 
     /// True if a packet of this length does not fit.

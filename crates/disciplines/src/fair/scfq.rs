@@ -211,12 +211,7 @@ impl<P> Qdisc<P> for Scfq<P> {
     }
 
     fn flow_table(&self) -> FlowTable {
-        let table = self.by_key.table();
-        FlowTable {
-            entry_bytes: table.entry_bytes + Slots::<Flow>::bytes_per_slot() as u32,
-            bytes: table.bytes + self.flows.bytes(),
-            ..table
-        }
+        self.by_key.table().with(Slots::<Flow>::bytes_per_slot(), self.flows.bytes())
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
@@ -243,7 +238,7 @@ impl<P> Scfq<P> {
         let place = self.queue.push(tag, Tagged { pkt, flow: flow_at, before: flow.last });
         flow.last = Some(place);
         if self.victim == Victim::Longest {
-            self.longest.grew(flow_at.index(), flow.rank());
+            self.longest.record_growth(flow_at.index(), flow.rank());
         }
         self.backlog.add(bytes);
         place

@@ -327,7 +327,7 @@ impl<P> Sfq<P> {
     /// round.
     #[inline]
     fn append(&mut self, bucket: u32, pkt: Packet<P>) -> Place {
-        let ticket = self.changed();
+        let ticket = self.next_ticket();
         let Sfq { buckets, queues, round, quantum, .. } = self;
         let place = *buckets[bucket as usize].get_or_insert_with(|| {
             queues.push_back(round, Queue { packets: List::default(), bucket, credit: *quantum, ticket })
@@ -337,7 +337,7 @@ impl<P> Sfq<P> {
         queue.ticket = ticket;
         self.backlog.add(pkt.bytes());
         self.packets.push_back(&mut queue.packets, pkt);
-        self.longest.grew(place.index(), queue.rank());
+        self.longest.record_growth(place.index(), queue.rank());
         place
     }
 
@@ -357,7 +357,7 @@ impl<P> Sfq<P> {
 
     /// The ticket of a queue whose length changes now.
     #[inline]
-    fn changed(&mut self) -> u64 {
+    fn next_ticket(&mut self) -> u64 {
         self.changes += 1;
         u64::MAX - self.changes
     }
@@ -365,7 +365,7 @@ impl<P> Sfq<P> {
     /// Removes the first or the last packet of a queue. A queue without packets is no longer in use.
     #[inline]
     fn take(&mut self, place: Place, first: bool) -> Packet<P> {
-        let ticket = self.changed();
+        let ticket = self.next_ticket();
         self.queues[place].ticket = ticket;
         let list = &mut self.queues[place].packets;
         let pkt = if first { self.packets.pop_front(list) } else { self.packets.pop_back(list) };

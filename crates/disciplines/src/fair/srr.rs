@@ -148,7 +148,7 @@ pub struct Srr<P> {
     full: usize,
     /// The row of each flow, plus one.
     row_of: FlowMap<NonZeroU32>,
-    rows: Vec<Row>,
+    rows: Vec<FlowRow>,
     /// The rows that have packets.
     turns: Turns,
     turn: Turn,
@@ -161,7 +161,7 @@ pub struct Srr<P> {
 
 /// A flow's row.
 #[derive(Debug)]
-struct Row {
+struct FlowRow {
     key: FlowKey,
     queue: List,
     weight: u32,
@@ -171,7 +171,7 @@ struct Row {
     deficit: u64,
 }
 
-const _: () = assert!(size_of::<Row>() <= 48);
+const _: () = assert!(size_of::<FlowRow>() <= 48);
 
 impl<P> Qdisc<P> for Srr<P> {
     #[inline]
@@ -216,12 +216,7 @@ impl<P> Qdisc<P> for Srr<P> {
     }
 
     fn flow_table(&self) -> FlowTable {
-        let table = self.row_of.table();
-        FlowTable {
-            entry_bytes: table.entry_bytes + size_of::<Row>() as u32,
-            bytes: table.bytes + self.turns.bytes() + (self.rows.capacity() * size_of::<Row>()) as u64,
-            ..table
-        }
+        self.row_of.table().with(size_of::<FlowRow>(), self.turns.bytes() + (self.rows.capacity() * size_of::<FlowRow>()) as u64)
     }
 }
 
@@ -243,7 +238,7 @@ impl<P> Srr<P> {
         row.bytes += u64::from(bytes);
         self.backlog.add(bytes);
         if self.victim != Victim::Tail {
-            self.longest.grew(at, row.rank(at));
+            self.longest.record_growth(at, row.rank(at));
         }
         at
     }
@@ -253,7 +248,7 @@ impl<P> Srr<P> {
             self.forget();
         }
         let at = self.rows.len() as u32;
-        self.rows.push(Row { key, queue: List::default(), weight: 1, bytes: 0, deficit: 0 });
+        self.rows.push(FlowRow { key, queue: List::default(), weight: 1, bytes: 0, deficit: 0 });
         self.row_of.entry(key, || NonZeroU32::MIN.saturating_add(at));
         at
     }
@@ -262,7 +257,7 @@ impl<P> Srr<P> {
     /// rows, so that no sender can cause a call per packet.
     #[cold]
     fn forget(&mut self) {
-        let waits = |row: &Row| !row.queue.is_empty();
+        let waits = |row: &FlowRow| !row.queue.is_empty();
         let before = |place: u32| {
             let rows = &self.rows[..(place as usize).min(self.rows.len())];
             rows.iter().filter(|row| waits(row)).count() as u32
@@ -277,7 +272,7 @@ impl<P> Srr<P> {
             self.row_of.entry(row.key, || NonZeroU32::MIN.saturating_add(at));
             self.turns.wake(at, u64::from(row.weight));
             if self.victim != Victim::Tail {
-                self.longest.grew(at, row.rank(at));
+                self.longest.record_growth(at, row.rank(at));
             }
         }
         self.full = self.remembered.max(2 * self.rows.len());
@@ -347,7 +342,7 @@ impl<P> Srr<P> {
     }
 }
 
-impl Row {
+impl FlowRow {
     /// Rank by bytes; of equal rows the first ranks higher.
     #[inline]
     fn rank(&self, at: u32) -> Rank {

@@ -216,7 +216,7 @@ impl Schedule for Qfq {
     const FLOW_BYTES: usize = size_of::<Flow>() + Slots::<u32>::bytes_per_slot();
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, now: Time) {
         self.clock.pass(now);
         if first {
             let start = self.clock.virtual_time().max(self.flows.at(item.flow).finish);
@@ -238,7 +238,7 @@ impl Schedule for Qfq {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         self.leave(flow);
         if let Some(head) = head {
             let start = self.flows.at(flow).finish;
@@ -247,7 +247,7 @@ impl Schedule for Qfq {
         self.settle();
     }
 
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         if emptied {
             self.leave(item.flow);
             let flow = self.flows.at(item.flow);

@@ -148,7 +148,7 @@ impl Schedule for Trr {
     const FLOW_BYTES: usize = size_of::<Ticks>() + FlowHeap::<Ticks>::bytes_per_flow();
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, _: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, _: Time) {
         let start = if first {
             let least = self.starts.first().map_or(Ticks::ZERO, |(start, _)| start);
             self.shift_clock = self.shift_clock.max(least);
@@ -174,7 +174,7 @@ impl Schedule for Trr {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, packet: u32, head: Option<Item>, _: Time) {
+    fn on_departure(&mut self, flow: u32, packet: u32, head: Option<Item>, _: Time) {
         self.array.remove(packet);
         match head {
             Some(head) => self.starts.set(flow, self.packets.at(head.packet).start),
@@ -185,7 +185,7 @@ impl Schedule for Trr {
     }
 
     /// The next packet of the flow starts where this one would have.
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         self.array.remove(item.packet);
         *self.last.at(item.flow) = self.packets.at(item.packet).start;
         if emptied {

@@ -149,7 +149,7 @@ impl Schedule for Rounds {
     const FLOW_BYTES: usize = size_of::<Flow>() + 16;
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, _: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, _: Time) {
         if first {
             self.wait(item, true);
         }
@@ -166,7 +166,7 @@ impl Schedule for Rounds {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         self.array.remove(flow);
         match head {
             Some(head) => self.wait(head, false),
@@ -174,7 +174,7 @@ impl Schedule for Rounds {
         }
     }
 
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         if emptied {
             self.array.remove(item.flow);
             self.flows.at(item.flow).queued = false;

@@ -222,7 +222,7 @@ impl Schedule for Sound {
     const FLOW_BYTES: usize = size_of::<Flow>() + 12;
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, now: Time) {
         self.pass(now);
         if first {
             let last = self.flows.at(item.flow).stamp;
@@ -244,7 +244,7 @@ impl Schedule for Sound {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         match head {
             Some(head) => {
                 let start = self.flows.at(flow).stamp;
@@ -255,7 +255,7 @@ impl Schedule for Sound {
         self.shift();
     }
 
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         if emptied {
             self.leave(item.flow);
             let stamp = &mut self.flows.at(item.flow).stamp;

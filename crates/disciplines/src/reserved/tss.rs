@@ -122,7 +122,7 @@ impl Schedule for TimeShift {
     const FLOW_BYTES: usize = size_of::<Ticks>() + 2 * FlowHeap::<Ticks>::bytes_per_flow();
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, now: Time) {
         self.clock.pass(now);
         if first {
             let start = self.clock.virtual_time().max(*self.stamps.at(item.flow));
@@ -139,7 +139,7 @@ impl Schedule for TimeShift {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         self.leave(flow);
         if let Some(head) = head {
             let start = *self.stamps.at(flow);
@@ -148,7 +148,7 @@ impl Schedule for TimeShift {
         self.shift();
     }
 
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         if emptied {
             self.leave(item.flow);
             let stamp = self.stamps.at(item.flow);

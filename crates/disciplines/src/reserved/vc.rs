@@ -75,7 +75,7 @@ impl Schedule for VirtualClock {
     const FLOW_BYTES: usize = size_of::<Ticks>() + Stamped::FLOW_BYTES;
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, now: Time) {
         let clock = self.clocks.at(item.flow);
         *clock = Ticks::at(now).max(*clock) + item.cost;
         self.queued.add(item, *clock, first);
@@ -87,15 +87,15 @@ impl Schedule for VirtualClock {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
-        self.queued.left(flow, head);
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.queued.on_departure(flow, head);
     }
 
     /// The next packet of the flow starts at the start of the dropped packet.
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         *self.clocks.at(item.flow) = self.queued.start(item);
         if emptied {
-            self.queued.emptied(item.flow);
+            self.queued.on_empty(item.flow);
         }
     }
 

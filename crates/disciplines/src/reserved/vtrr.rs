@@ -111,7 +111,7 @@ impl Schedule for Classes {
     const FLOW_BYTES: usize = size_of::<Ticks>() + 12;
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, _: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, _: Time) {
         let finish = self.finish.at(item.flow);
         *finish = self.virtual_time.max(*finish) + item.cost;
         *self.stamps.at(item.packet) = *finish;
@@ -128,7 +128,7 @@ impl Schedule for Classes {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         self.due.remove(flow);
         if let Some(head) = head {
             let finish = *self.stamps.at(head.packet);
@@ -138,7 +138,7 @@ impl Schedule for Classes {
     }
 
     /// The next packet of the flow starts at the start of the dropped packet.
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         *self.finish.at(item.flow) = self.stamps.at(item.packet).saturating_sub(item.cost);
         if emptied {
             self.due.remove(item.flow);

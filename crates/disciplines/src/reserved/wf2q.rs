@@ -124,7 +124,7 @@ impl Schedule for Wf2q {
     const FLOW_BYTES: usize = size_of::<Stamps>() + 2 * FlowHeap::<Ticks>::bytes_per_flow();
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, now: Time) {
         self.clock.pass(now);
         if first {
             let start = self.clock.virtual_time().max(self.flows.at(item.flow).finish);
@@ -141,7 +141,7 @@ impl Schedule for Wf2q {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
         self.eligible.remove(flow);
         if let Some(head) = head {
             let start = self.flows.at(flow).finish;
@@ -150,7 +150,7 @@ impl Schedule for Wf2q {
         self.settle();
     }
 
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         if emptied {
             self.eligible.remove(item.flow);
             self.waiting.remove(item.flow);

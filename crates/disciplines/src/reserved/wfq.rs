@@ -138,7 +138,7 @@ impl Schedule for Gps {
     const FLOW_BYTES: usize = size_of::<Fluid>() + FlowHeap::<Ticks>::bytes_per_flow() + Stamped::FLOW_BYTES;
 
     #[inline]
-    fn arrived(&mut self, item: Item, first: bool, now: Time) {
+    fn on_arrival(&mut self, item: Item, first: bool, now: Time) {
         self.advance(now);
         let flow = self.flows.at(item.flow);
         flow.finish = flow.finish.max(self.virtual_time) + item.cost;
@@ -154,12 +154,12 @@ impl Schedule for Gps {
     }
 
     #[inline]
-    fn left(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
-        self.queued.left(flow, head);
+    fn on_departure(&mut self, flow: u32, _: u32, head: Option<Item>, _: Time) {
+        self.queued.on_departure(flow, head);
     }
 
     /// Removes a dropped packet as if the fluid had never had it.
-    fn revoked(&mut self, item: Item, emptied: bool) {
+    fn on_revoke(&mut self, item: Item, emptied: bool) {
         let start = self.queued.start(item);
         self.flows.at(item.flow).finish = start;
         if start <= self.virtual_time {
@@ -168,7 +168,7 @@ impl Schedule for Gps {
             self.served.set(item.flow, start);
         }
         if emptied {
-            self.queued.emptied(item.flow);
+            self.queued.on_empty(item.flow);
         }
     }
 

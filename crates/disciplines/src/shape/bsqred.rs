@@ -224,11 +224,11 @@ impl<P> Qdisc<P> for Bsqred<P> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let backlog = self.tree.backlog();
         let length = backlog.packets as f64;
-        self.detector.observe(length, self.idle.missed(backlog, cx.now()), cx.now());
+        self.detector.observe(length, self.idle.take_missed(backlog, cx.now()), cx.now());
         let verdict = self.detector.decide(length, 1.0, || self.rng.uniform());
         let full = !self.limit.admits(backlog, pkt.bytes());
         if full {
-            self.detector.overflowed();
+            self.detector.on_overflow();
             if !self.limit.admits(Backlog::ZERO, pkt.bytes()) {
                 return cx.drop(pkt, DropReason::TooLarge);
             }
@@ -255,7 +255,7 @@ impl<P> Qdisc<P> for Bsqred<P> {
         // In this order a packet leaves whenever one is queued, so no later retry is necessary.
         let next = self.tree.pop(cx.now());
         if let Next::Packet(pkt) = &next {
-            self.idle.departed(pkt.bytes(), cx.now());
+            self.idle.on_departure(pkt.bytes(), cx.now());
         }
         next
     }

@@ -25,20 +25,17 @@
 //! - IEEE 802.1Q-2018, section 8.6.8.4: the selection algorithm.
 //! - Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", 1995.
 
-use std::any::Any;
 use std::collections::VecDeque;
 
 use giveway_qdisc::blocks::Head;
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc,
-    Rate, Time,
-};
+use giveway_qdisc::{Bytes, Cx, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::classes::service::on_link;
 use crate::common::classes::{BandFilter, Bands, Children, ClassService};
-use crate::{Advice, Discipline, Spec};
+use crate::common::taking::same;
+use crate::{Discipline, Spec};
 
 /// Parameters of `ets`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,9 +88,7 @@ impl Discipline for Config {
         self.children().properties(context)
     }
 
-    fn lookahead(&self) -> usize {
-        self.children().lookahead()
-    }
+    children_answer!();
 
     fn variants() -> Vec<Config> {
         [
@@ -131,14 +126,6 @@ impl Discipline for Config {
             + u128::from(packet) * (quanta.len() as u128 + 1);
         let latency = on_link(Bytes(u64::try_from(waits).unwrap_or(u64::MAX)), context);
         Ok(ClassService::line(path, Rate::bit(u64::try_from(share).unwrap_or(u64::MAX)), latency))
-    }
-
-    fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        self.children().warnings(context)
-    }
-
-    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        self.children().advice(largest, context)
     }
 }
 
@@ -228,9 +215,7 @@ impl<P: 'static> Qdisc<P> for Ets<P> {
         earliest.map_or(Next::Empty, Next::At)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.bands.backlog()
-    }
+    bands_answer!();
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.bands.reset(cx);
@@ -240,36 +225,14 @@ impl<P: 'static> Qdisc<P> for Ets<P> {
         self.waiting.fill(None);
     }
 
-    fn rate_changed(&mut self, rate: Rate, now: Time) {
-        self.bands.rate_changed(rate, now);
-    }
-
     fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
-        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Ets<P>>());
-        let Some(old) = old else { return };
+        let Some(old) = same::<P, Ets<P>>(old) else { return };
         self.bands.take_over(&mut old.bands, cx);
         for band in self.bands.numbers() {
             if band >= self.strict && !self.bands.is_empty(band) {
                 self.takes_turns(band);
             }
         }
-    }
-
-    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
-        Some(self)
-    }
-
-    fn flow_table(&self) -> FlowTable {
-        self.bands.flow_table()
-    }
-
-    /// The backlog of each band.
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        self.bands.gauges(visit);
-    }
-
-    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
-        self.bands.classes(visit);
     }
 }
 

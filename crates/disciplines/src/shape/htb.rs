@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 use self::shapes::shapes;
 use self::tree::Tree;
 use crate::common::classes::nested::{self, leaf_specs};
-use crate::common::classes::{ClassService, Filter, Nested, Plan, Written};
+use crate::common::classes::{ClassService, Filter, Nested, Plan, ClassConfig};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `htb`.
@@ -198,7 +198,7 @@ impl Config {
     }
 }
 
-impl Written for Class {
+impl ClassConfig for Class {
     fn name(&self) -> &str {
         &self.name
     }

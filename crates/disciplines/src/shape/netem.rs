@@ -326,7 +326,7 @@ impl<P> Qdisc<P> for Netem<P> {
         }
         let (_, pkt) = self.queue.pop().expect("the queue has a first packet");
         if let Some(slots) = &mut self.slots {
-            slots.sent(pkt.bytes());
+            slots.on_departure(pkt.bytes());
         }
         Next::Packet(pkt)
     }

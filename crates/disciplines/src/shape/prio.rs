@@ -21,17 +21,13 @@
 //! # References
 //! - Linux: tc-prio(8), whose three bands are the default.
 
-use std::any::Any;
-
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc,
-    Rate, Time,
-};
+use giveway_qdisc::{Cx, Invalid, LinkContext, Meta, Next, Packet, Properties, Qdisc, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::classes::{BandFilter, Bands, Children, ClassService};
-use crate::{Advice, Discipline, Spec};
+use crate::common::taking::same;
+use crate::{Discipline, Spec};
 
 /// Parameters of `prio`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,9 +61,7 @@ impl Discipline for Config {
         self.children().properties(context)
     }
 
-    fn lookahead(&self) -> usize {
-        self.children().lookahead()
-    }
+    children_answer!();
 
     fn variants() -> Vec<Config> {
         let read = |text: &str| text.parse().expect("the constant is a spec");
@@ -98,14 +92,6 @@ impl Discipline for Config {
             0 => Ok(ClassService::first(path, context)),
             _ => Err(format!("{path} waits for the bands before it, and nothing limits band 0")),
         }
-    }
-
-    fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        self.children().warnings(context)
-    }
-
-    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        self.children().advice(largest, context)
     }
 }
 
@@ -138,40 +124,16 @@ impl<P: 'static> Qdisc<P> for Prio<P> {
         earliest.map_or(Next::Empty, Next::At)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.bands.backlog()
-    }
+    bands_answer!();
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.bands.reset(cx);
     }
 
-    fn rate_changed(&mut self, rate: Rate, now: Time) {
-        self.bands.rate_changed(rate, now);
-    }
-
     fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
-        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Prio<P>>());
-        if let Some(old) = old {
+        if let Some(old) = same::<P, Prio<P>>(old) {
             self.bands.take_over(&mut old.bands, cx);
         }
-    }
-
-    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
-        Some(self)
-    }
-
-    fn flow_table(&self) -> FlowTable {
-        self.bands.flow_table()
-    }
-
-    /// The backlog of each band.
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        self.bands.gauges(visit);
-    }
-
-    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
-        self.bands.classes(visit);
     }
 }
 

@@ -19,17 +19,13 @@
 //! - Katevenis, Sidiropoulos and Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose
 //!   ATM Switch Chip", 1991.
 
-use std::any::Any;
-
-use giveway_qdisc::{
-    Backlog, Bytes, ClassState, Cx, FlowTable, Guarantee, Invalid, LinkContext, Next, Packet, Properties,
-    Qdisc, Rate, Time,
-};
+use giveway_qdisc::{Cx, Guarantee, Invalid, LinkContext, Next, Packet, Properties, Qdisc, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::classes::{BandFilter, Bands, Children};
-use crate::{Advice, Discipline, Spec};
+use crate::common::taking::same;
+use crate::{Discipline, Spec};
 
 /// Parameters of `wrr`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,9 +63,7 @@ impl Discipline for Config {
         self.children().properties(context).with(Guarantee::Nothing)
     }
 
-    fn lookahead(&self) -> usize {
-        self.children().lookahead()
-    }
+    children_answer!();
 
     fn variants() -> Vec<Config> {
         [
@@ -81,14 +75,6 @@ impl Discipline for Config {
             other => panic!("the constant is a spec: {other:?}"),
         })
         .into()
-    }
-
-    fn warnings(&self, context: &LinkContext) -> Vec<String> {
-        self.children().warnings(context)
-    }
-
-    fn advice(&self, largest: Bytes, context: &LinkContext) -> Vec<Advice> {
-        self.children().advice(largest, context)
     }
 }
 
@@ -137,41 +123,17 @@ impl<P: 'static> Qdisc<P> for Wrr<P> {
         earliest.map_or(Next::Empty, Next::At)
     }
 
-    fn backlog(&self) -> Backlog {
-        self.bands.backlog()
-    }
+    bands_answer!();
 
     fn reset(&mut self, cx: &mut Cx<'_, P>) {
         self.bands.reset(cx);
         (self.turn, self.left) = (0, self.weights[0]);
     }
 
-    fn rate_changed(&mut self, rate: Rate, now: Time) {
-        self.bands.rate_changed(rate, now);
-    }
-
     fn take_over(&mut self, old: &mut dyn Qdisc<P>, cx: &mut Cx<'_, P>) {
-        let old = old.as_any_mut().and_then(|old| old.downcast_mut::<Wrr<P>>());
-        if let Some(old) = old {
+        if let Some(old) = same::<P, Wrr<P>>(old) {
             self.bands.take_over(&mut old.bands, cx);
         }
-    }
-
-    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
-        Some(self)
-    }
-
-    fn flow_table(&self) -> FlowTable {
-        self.bands.flow_table()
-    }
-
-    /// The backlog of each band.
-    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        self.bands.gauges(visit);
-    }
-
-    fn classes(&self, visit: &mut dyn FnMut(ClassState)) {
-        self.bands.classes(visit);
     }
 }
 

@@ -154,12 +154,7 @@ impl<P> Qdisc<P> for Srpt<P> {
     }
 
     fn flow_table(&self) -> FlowTable {
-        let table = self.by_key.table();
-        FlowTable {
-            entry_bytes: table.entry_bytes + Ranked::<Flow>::bytes_per_item() as u32,
-            bytes: table.bytes + self.flows.bytes(),
-            ..table
-        }
+        self.by_key.table().with(Ranked::<Flow>::bytes_per_item(), self.flows.bytes())
     }
 
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -256,7 +256,7 @@ impl<P> XProtect<P> {
                 flow
             }
             None if detected() => {
-                flows.seen(pkt.meta.flow, now, || Flow { tests: *retest, bytes: 0, low: 0 })
+                flows.record(pkt.meta.flow, now, || Flow { tests: *retest, bytes: 0, low: 0 })
             }
             None => return Level::HIGH,
         };

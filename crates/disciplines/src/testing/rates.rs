@@ -134,12 +134,12 @@ struct Received {
 }
 
 impl Probe<u64> for Received {
-    fn sent(&mut self, _: PortId, meta: &Meta, _: &u64, now: Time) {
+    fn on_transmission(&mut self, _: PortId, meta: &Meta, _: &u64, now: Time) {
         if now >= self.from {
             self.got[usize::from(meta.class)] += u64::from(meta.bytes);
         }
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, _: &u64, _: DropReason, _: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, _: &u64, _: DropReason, _: Time) {
         self.dropped += 1;
     }
 }

@@ -166,10 +166,10 @@ struct Log {
 }
 
 impl Probe<u64> for Log {
-    fn sent(&mut self, _: PortId, meta: &Meta, name: &u64, now: Time) {
+    fn on_transmission(&mut self, _: PortId, meta: &Meta, name: &u64, now: Time) {
         self.sent.push((name_of(*name), meta.bytes, now));
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, name: &u64, why: DropReason, now: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, name: &u64, why: DropReason, now: Time) {
         self.dropped.push((name_of(*name), why, now));
     }
 }

@@ -21,7 +21,7 @@ const NAMED: usize = 40;
 const DIGITS: usize = 6;
 
 /// The points of a series that can be drawn.
-struct Drawn<'a> {
+struct DrawnSeries<'a> {
     label: &'a str,
     points: Vec<Point>,
 }
@@ -34,10 +34,10 @@ impl Panel {
         height: u32,
         omitted: &mut Omitted,
     ) -> Option<(Value, Map<String, Value>)> {
-        let mut drawn: Vec<Drawn<'_>> = self
+        let mut drawn: Vec<DrawnSeries<'_>> = self
             .series
             .iter()
-            .map(|series| Drawn { label: legend.label(series), points: self.drawable(series, omitted) })
+            .map(|series| DrawnSeries { label: legend.label(series), points: self.drawable(series, omitted) })
             .collect();
         if drawn.iter().all(|series| series.points.is_empty()) {
             return None;
@@ -97,7 +97,7 @@ impl Panel {
     }
 
     /// The names along the x axis; `None` for an axis with numbers.
-    fn categories(&self, drawn: &[Drawn<'_>]) -> Option<Categories> {
+    fn categories(&self, drawn: &[DrawnSeries<'_>]) -> Option<Categories> {
         if !self.x.categories.is_empty() {
             let names = self.x.categories.clone();
             return Some(Categories { at: (0..names.len()).map(|at| at as f64).collect(), names });
@@ -156,7 +156,7 @@ impl Panel {
 
     /// The layers of the chart. Their marks have no descriptions of single items: the panel has a label, and
     /// Vega-Lite would make expressions of titles.
-    fn layers(&self, x: &Value, y: &Value, legend: &Legend, drawn: &[Drawn<'_>]) -> Vec<Value> {
+    fn layers(&self, x: &Value, y: &Value, legend: &Legend, drawn: &[DrawnSeries<'_>]) -> Vec<Value> {
         let clip = self.x.domain.is_some() || self.y.domain.is_some();
         let mut encoding = json!({ "x": x, "y": y, "color": legend.colour() });
         let all: usize = drawn.iter().map(|series| series.points.len()).sum();
@@ -291,7 +291,7 @@ fn quantitative(encoding: &mut Value, axis: &Axis, values: impl Iterator<Item = 
 }
 
 /// Keeps as many points of a panel as a screen can show.
-fn thin(drawn: &mut [Drawn<'_>], omitted: &mut Omitted) {
+fn thin(drawn: &mut [DrawnSeries<'_>], omitted: &mut Omitted) {
     let all: usize = drawn.iter().map(|series| series.points.len()).sum();
     if all <= MAX_POINTS {
         return;

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use giveway_capture::{Frames, Merged, Moment, Packet, Part, Timeline, utc};
+use giveway_capture::{Frames, Merged, Moment, Packet, MergeInput, Timeline, utc};
 
 #[allow(dead_code)]
 #[path = "../../../capture/tests/support/bytes.rs"]
@@ -31,7 +31,7 @@ fn merge(input: &[u8], packets: &[Packet]) {
     }
     let part = || {
         let input = input.to_vec();
-        Part::File(Box::new(move || Frames::new(Box::new(Cursor::new(input.clone())))))
+        MergeInput::File(Box::new(move || Frames::new(Box::new(Cursor::new(input.clone())))))
     };
     let Ok(mut merged) = Merged::new(vec![part(), part()]) else { return };
     let mut count = 0;

@@ -252,16 +252,16 @@ impl Watch {
 }
 
 impl Probe<Frame> for Watch {
-    fn arrived(&mut self, _: PortId, _: &Meta, now: Time) {
+    fn on_arrival(&mut self, _: PortId, _: &Meta, now: Time) {
         self.check_time(now);
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, _: &Frame, _: DropReason, now: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, _: &Frame, _: DropReason, now: Time) {
         self.check_time(now);
     }
-    fn sample(&mut self, _: PortId, _: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
+    fn on_sample(&mut self, _: PortId, _: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
         self.check_time(now);
     }
-    fn sent(&mut self, _: PortId, meta: &Meta, frame: &Frame, now: Time) {
+    fn on_transmission(&mut self, _: PortId, meta: &Meta, frame: &Frame, now: Time) {
         self.check_time(now);
         let before =
             self.left.lock().expect("no thread panics while it holds the lock").replace((*meta, *frame));

@@ -10,12 +10,12 @@ use std::fs;
 use std::path::Path;
 
 use giveway_record::{Digest, dataset, frames, seal};
-use giveway_runner::Silent;
 use giveway_scenario::Scenario;
 use giveway_sweep::{
     Data, Design, Plan, Request, Shard, SweepError, SweepFolder, answers, merge, page, parts_of,
     run as run_sweep,
 };
+use giveway_trials::{Reuse, Silent};
 use serde_json::{Value, json};
 
 use crate::changes::Written;
@@ -72,7 +72,8 @@ impl Base {
         let path = scratch::folder().join("sweep");
         let mut folder = open(&path, &plan).expect("the folder can be written");
         let done =
-            run_sweep(&plan, &mut folder, Shard::WHOLE, 1, &[], &Silent).expect("the folder can be written");
+            run_sweep(&plan, &mut folder, Shard::WHOLE, 1, &Reuse::default(), &Silent);
+        let done = done.expect("the folder can be written");
         assert!(done.complete && done.failed == 0);
         drop(folder);
         Base { plan, written: Written::of(&path) }
@@ -117,8 +118,11 @@ fn report(dir: &Path) -> Result<(), SweepError> {
 /// Reads a sweep as `--reuse` and the Python package do.
 fn reuse(dir: &Path) -> Result<(), SweepError> {
     let parts = parts_of(dir)?;
+    let other = Reuse::of(&[dir.to_owned()], &Silent)?;
     for part in &parts {
-        dataset::known(part)?;
+        for trial in dataset::known(part)? {
+            other.take(trial.key)?;
+        }
         let axes = dataset::axes(part)?;
         dataset::read(part, &axes)?;
     }

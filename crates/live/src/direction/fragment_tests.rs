@@ -49,7 +49,7 @@ struct Metas(Rc<RefCell<Vec<Meta>>>);
 unsafe impl Send for Metas {}
 
 impl Probe<Frame> for Metas {
-    fn arrived(&mut self, _at: PortId, meta: &Meta, _now: Time) {
+    fn on_arrival(&mut self, _at: PortId, meta: &Meta, _now: Time) {
         self.0.borrow_mut().push(*meta);
     }
 }

@@ -163,13 +163,13 @@ impl LastTime {
 }
 
 impl Probe<Frame> for LastTime {
-    fn arrived(&mut self, _: PortId, _: &Meta, now: Time) {
+    fn on_arrival(&mut self, _: PortId, _: &Meta, now: Time) {
         self.record(now);
     }
-    fn sent(&mut self, _: PortId, _: &Meta, _: &Frame, now: Time) {
+    fn on_transmission(&mut self, _: PortId, _: &Meta, _: &Frame, now: Time) {
         self.record(now);
     }
-    fn sample(&mut self, _: PortId, _: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
+    fn on_sample(&mut self, _: PortId, _: Backlog, _: &FlowTable, _: &[(&'static str, f64)], now: Time) {
         self.record(now);
     }
 }

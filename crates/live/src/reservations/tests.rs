@@ -319,7 +319,7 @@ struct Metas(Rc<RefCell<Vec<Meta>>>);
 // SAFETY: each test uses its probe, and the clones of the `Rc`, in one thread only.
 unsafe impl Send for Metas {}
 impl Probe<Frame> for Metas {
-    fn arrived(&mut self, _: PortId, meta: &Meta, _: Time) {
+    fn on_arrival(&mut self, _: PortId, meta: &Meta, _: Time) {
         self.0.borrow_mut().push(*meta);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::definitions::{Definition, METRICS};
 use super::statistic::Statistic;
-use crate::table::Row;
+use crate::table::DisciplineRow;
 
 /// The metric that counts the values behind a quantile, and the minimum number of values that it needs;
 /// `None` for all other metrics.
@@ -40,7 +40,7 @@ pub(crate) fn is_behind(definition: &Definition) -> bool {
 
 /// True if a row has enough values behind a quantile. Metrics that are no quantiles always have, and so have
 /// rows without a count.
-pub fn is_carried(row: &Row, metric: &str) -> bool {
+pub fn is_carried(row: &DisciplineRow, metric: &str) -> bool {
     let Some((count, least)) = behind(metric) else { return true };
     row.metric(&count).is_none_or(|count| count.mean.unwrap_or(0.0) >= f64::from(least))
 }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn nineteen_values_carry_no_95th_percentile() {
-        let row = |count: f64| Row {
+        let row = |count: f64| DisciplineRow {
             qdisc: "fifo".into(),
             seeds: vec![1],
             metrics: vec![("flows_completed".into(), Estimate::over(vec![Some(count)]))],

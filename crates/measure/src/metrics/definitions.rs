@@ -599,6 +599,17 @@ pub const METRICS: &[Definition] = &[
         missing: "Null for fewer than two flows, or if nothing arrived.",
     },
     Definition {
+        names: &["lead"],
+        labels: &[label("lead of the first of two flows", "lead")],
+        subject: Source,
+        unit: Unit::Number,
+        better: Better::Neither,
+        description: "In a group of two flows, the share of the first in the data that both received, minus the share of the second: -1 to 1. If it has \
+         another sign with another seed, the winner is a matter of chance.",
+        edges: "As for goodput.",
+        missing: "Null for a group of fewer or more flows, or if nothing arrived.",
+    },
+    Definition {
         names: &["delay_p50_s", "delay_p95_s", "delay_p99_s"],
         labels: &[label("delay", "")],
         subject: Source,

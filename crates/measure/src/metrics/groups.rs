@@ -34,6 +34,7 @@ fn group(run: &Observed<'_>, name: &str, flows: &[&FlowReport], out: &mut Metric
     let begun: Vec<&FlowReport> = all().filter(|flow| run.begins(flow)).collect();
     completion_times(run.layout, name, &begun, out);
     out.push(format!("src.{name}.jain"), jain(&shares_of_group(run.layout, flows)));
+    out.push(format!("src.{name}.lead"), lead(flows));
     let was_there = |flow: &&FlowReport| flow.end >= run.layout.from && flow.start < run.layout.until;
     out.push(
         format!("src.{name}.retransmitted"),
@@ -54,6 +55,16 @@ fn group(run: &Observed<'_>, name: &str, flows: &[&FlowReport], out: &mut Metric
     out.push(format!("src.{name}.delay_p95_s"), worst(|flow| flow.delay_p95));
     out.push(format!("src.{name}.delay_p99_s"), worst(|flow| flow.delay_p99));
     out.push(format!("src.{name}.loss"), loss(&streams));
+}
+
+/// The share of the first of two flows in what both received, minus the share of the second.
+fn lead(flows: &[&FlowReport]) -> Option<f64> {
+    let [one, other] = flows else { return None };
+    // Flows are in the order of their ends.
+    let number = |flow: &FlowReport| (flow.source, flow.id);
+    let (one, other) = if number(one) < number(other) { (one, other) } else { (other, one) };
+    let (one, other) = (one.goodput_bytes as f64, other.goodput_bytes as f64);
+    (one + other > 0.0).then(|| (one - other) / (one + other))
 }
 
 /// Self-similarity of the packets that each group of sources emitted.

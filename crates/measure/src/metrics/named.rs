@@ -5,7 +5,7 @@ use super::statistic::Statistic;
 
 /// The parts of the name of a metric.
 #[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
+pub struct MetricName<'a> {
     /// The measured port, for a metric of one of several ports.
     pub port: Option<&'a str>,
     /// The group of sources, for a metric of a group.
@@ -24,7 +24,7 @@ pub struct Named<'a> {
     pub definition: &'static Definition,
 }
 
-impl Named<'_> {
+impl MetricName<'_> {
     /// The noun in sentences and titles, without the statistic: "sojourn time of small packets".
     pub fn noun(&self) -> String {
         let mut noun = self.texts.noun.replace('*', &readable(self.word));
@@ -75,17 +75,19 @@ pub fn short_label(name: &str) -> String {
 }
 
 /// Parses the name of a metric; `None` if there is no such metric.
-pub fn named(name: &str) -> Option<Named<'_>> {
+pub fn named(name: &str) -> Option<MetricName<'_>> {
     if let Some(rest) = name.strip_prefix("at.") {
         // Ports and sources may have dots in their names; metrics have none.
         let dots = rest.match_indices('.').map(|(at, _)| at);
         let splits = dots.map(|at| (&rest[..at], &rest[at + 1..]));
-        return splits.filter_map(|(port, metric)| Some(Named { port: Some(port), ..plain(metric)? })).next();
+        return splits
+            .filter_map(|(port, metric)| Some(MetricName { port: Some(port), ..plain(metric)? }))
+            .next();
     }
     plain(name)
 }
 
-fn plain(name: &str) -> Option<Named<'_>> {
+fn plain(name: &str) -> Option<MetricName<'_>> {
     let (source, class, metric) = if let Some(rest) = name.strip_prefix("src.") {
         let (source, metric) = rest.rsplit_once('.')?;
         (Some(source), None, metric)
@@ -113,7 +115,7 @@ fn plain(name: &str) -> Option<Named<'_>> {
     let counts = matches!(definition.unit, Unit::Packets | Unit::Flows).then_some(Statistic::Count);
     let statistic = Statistic::in_name(pattern).or_else(|| Statistic::of_word(word)).or(counts);
     let texts = definition.labels[place.min(definition.labels.len() - 1)];
-    Some(Named { port: None, source, class, metric, word, statistic, texts, definition })
+    Some(MetricName { port: None, source, class, metric, word, statistic, texts, definition })
 }
 
 /// The word of `name` that stands for `*` in `pattern`, one or more characters.

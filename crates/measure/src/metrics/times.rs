@@ -1,6 +1,6 @@
 //! Metrics that are statistics of times.
 
-use super::named::{Named, named};
+use super::named::{MetricName, named};
 use super::statistic::Statistic;
 use crate::quantile::Distribution;
 use crate::summary::Metrics;
@@ -8,7 +8,7 @@ use crate::summary::Metrics;
 /// Adds the metrics of one definition, which are a mean and quantiles, in the order of their names there.
 /// `name` is the whole name of any of them.
 pub(super) fn push_times(out: &mut Metrics, name: &str, times: &impl Distribution) {
-    let Named { definition, metric, word, .. } =
+    let MetricName { definition, metric, word, .. } =
         named(name).expect("the name is in the table of definitions");
     let prefix = &name[..name.len() - metric.len()];
     for pattern in definition.names {

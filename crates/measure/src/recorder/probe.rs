@@ -15,23 +15,23 @@ impl<P> Probe<P> for Recorder<P> {
     }
 
     #[inline]
-    fn arrived(&mut self, at: PortId, meta: &Meta, now: Time) {
+    fn on_arrival(&mut self, at: PortId, meta: &Meta, now: Time) {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.arrived(meta, now);
+            meter.on_arrival(meta, now);
         }
     }
 
     #[inline]
-    fn sent(&mut self, at: PortId, meta: &Meta, payload: &P, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, payload: &P, now: Time) {
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.sent(meta, now);
+            meter.on_departure(meta, now);
             if let Some(series) = &mut meter.series {
                 series.count((self.source_of)(payload), meta.bytes, now.since(meta.arrived), now);
             }
         }
     }
 
-    fn dropped(&mut self, at: PortId, meta: &Meta, payload: &P, why: DropReason, now: Time) {
+    fn on_drop(&mut self, at: PortId, meta: &Meta, payload: &P, why: DropReason, now: Time) {
         if let Some(losses) = self.losses.get_mut(index(at)) {
             losses.by_reason[why as usize] += 1;
             if was_queued(why) {
@@ -39,21 +39,21 @@ impl<P> Probe<P> for Recorder<P> {
             }
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.dropped(meta, (self.source_of)(payload), why, now);
+            meter.on_drop(meta, (self.source_of)(payload), why, now);
         }
     }
 
-    fn marked(&mut self, at: PortId, _meta: &Meta, now: Time) {
+    fn on_mark(&mut self, at: PortId, _meta: &Meta, now: Time) {
         if let Some(losses) = self.losses.get_mut(index(at)) {
             losses.marked += 1;
         }
         if let Some(Some(meter)) = self.meters.get_mut(index(at)) {
-            meter.marked(now);
+            meter.on_mark(now);
         }
     }
 
     #[inline]
-    fn delivered(&mut self, _node: u16, meta: &Meta, payload: &P, now: Time) {
+    fn on_delivery(&mut self, _node: u16, meta: &Meta, payload: &P, now: Time) {
         if let Some(arrivals) = &mut self.arrivals
             && let Some(delay) = (self.delay_of)(payload, now)
         {
@@ -63,17 +63,17 @@ impl<P> Probe<P> for Recorder<P> {
     }
 
     #[inline]
-    fn emitted(&mut self, _node: u16, _meta: &Meta, payload: &P, now: Time) {
+    fn on_emission(&mut self, _node: u16, _meta: &Meta, payload: &P, now: Time) {
         if let Some(emissions) = &mut self.emissions {
-            emissions.emitted((self.source_of)(payload), now);
+            emissions.on_emission((self.source_of)(payload), now);
         }
     }
 
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
 
-    fn sample(
+    fn on_sample(
         &mut self,
         at: PortId,
         backlog: Backlog,
@@ -94,13 +94,13 @@ impl<P> Probe<P> for Recorder<P> {
         }
     }
 
-    fn class(&mut self, at: PortId, state: &ClassState, now: Time) {
+    fn on_class(&mut self, at: PortId, state: &ClassState, now: Time) {
         if self.meter(at).is_some() {
             self.classes.report(at, state, now <= self.layout.from);
         }
     }
 
-    fn sender(&mut self, sample: &SenderSample) {
+    fn on_sender(&mut self, sample: &SenderSample) {
         if self.layout.senders {
             let SenderSample {
                 source, id, now, acked, window, flight, rtt, pacing_rate, delivery_rate, ..

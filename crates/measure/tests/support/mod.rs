@@ -52,7 +52,7 @@ pub fn layout() -> Layout {
 /// The record of a run with these flows.
 pub fn with_flows(flows: impl IntoIterator<Item = FlowReport>) -> Record {
     let mut recorder = Recorder::new(layout());
-    flows.into_iter().for_each(|flow| Probe::<()>::flow(&mut recorder, &flow));
+    flows.into_iter().for_each(|flow| Probe::<()>::on_flow(&mut recorder, &flow));
     recorder.finish()
 }
 

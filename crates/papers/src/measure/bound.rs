@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Run};
 use super::unit::Unit;
-use super::words::called;
+use super::phrases::called;
 
 /// The bound of the discipline on the delay of the reserved flows of a source at its link, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -17,7 +17,7 @@ impl Kind for Bound {
         (run.bound)(&self.source)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("bound on the delay of {}", called(&self.source))
     }
 

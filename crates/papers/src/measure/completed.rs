@@ -4,7 +4,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Run};
 use super::select::{is_of, segments, share, transfers, within};
 use super::unit::Unit;
-use super::words::sizes_of;
+use super::phrases::sizes_of;
 
 /// The share of the transfers of these sizes that completed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -28,7 +28,7 @@ impl Kind for Completed {
         share(of_size, |flow| flow.ending == Ending::Completed)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("share completed of {}", sizes_of(self.source.as_deref(), self.from, self.to))
     }
 

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Run};
 use super::select::{datagrams, mean};
-use super::words::of;
+use super::phrases::of;
 
 /// Pearson's correlation between the sent and the delivered bytes of streams of datagrams: of a source, or of
 /// all.
@@ -22,7 +22,7 @@ impl Kind for Correlation {
         pearson(&both)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("correlation of sent and arrived{}", of(self.source.as_deref()))
     }
 

@@ -13,7 +13,7 @@ impl Kind for Cost {
         Some(pair_ns)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         "enqueue and dequeue".to_owned()
     }
 

@@ -13,7 +13,7 @@ impl Kind for CostPerByte {
         Some(pair_ns / f64::from(bytes))
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         "enqueue and dequeue per byte".to_owned()
     }
 

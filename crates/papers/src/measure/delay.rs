@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Run};
 use super::select::of_source;
 use super::unit::Unit;
-use super::words::called;
+use super::phrases::called;
 
 /// The mean one-way delay of the packets of a source that arrived, seconds; of TCP those with data. Each flow
 /// is weighted by its delivered bytes.
@@ -24,7 +24,7 @@ impl Kind for Delay {
         (weight > 0.0).then(|| sum / weight)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("mean delay of {}", called(&self.source))
     }
 

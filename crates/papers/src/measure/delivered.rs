@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Run};
 use super::select::{ip_bytes, of_source};
-use super::words::called;
+use super::phrases::called;
 
 /// The number of packets of a source that were delivered within the measurement interval: its bytes divided
 /// by `bytes`.
@@ -21,7 +21,7 @@ impl Kind for Delivered {
         delivered.reduce(|a, b| a + b).map(|all| all / self.bytes as f64)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("packets of {} delivered", called(&self.source))
     }
 

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Run};
 use super::select::dropped;
-use super::words::of;
+use super::phrases::of;
 
 /// The number of packets of a source, or of all, that the measured ports dropped within the measurement
 /// interval.
@@ -19,7 +19,7 @@ impl Kind for Dropped {
         dropped(run.record, self.source.as_deref())
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("packets{} dropped", of(self.source.as_deref()))
     }
 

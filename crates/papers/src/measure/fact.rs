@@ -19,7 +19,7 @@ impl Kind for Fact {
         fact::compute(&self.name, self.at)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         let words = fact::words(&self.name).unwrap_or(&self.name);
         self.at.map_or_else(|| words.to_owned(), |at| words.replace("{at}", &at.to_string()))
     }

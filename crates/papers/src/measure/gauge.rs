@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Needs, Run};
 use super::select::{gauge, mean};
 use super::unit::Unit;
-use super::words::gauge_words;
+use super::phrases::gauge_words;
 
 /// The mean over time of a gauge of the bottleneck's discipline.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -19,7 +19,7 @@ impl Kind for Gauge {
         mean(samples.map(|(_, value)| value))
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("{}, mean", gauge_words(&self.name))
     }
 

@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Run};
 use super::select::{of_source, throughput};
 use super::unit::Unit;
-use super::words::called;
+use super::phrases::called;
 
 /// The goodput of a source within the measurement interval, bit/s.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -18,7 +18,7 @@ impl Kind for Goodput {
         of_source(run.record, &self.source).map(|flow| throughput(flow, run.record)).reduce(|a, b| a + b)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("goodput of {}", called(&self.source))
     }
 

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Run};
 use super::select::throughputs;
-use super::words::of;
+use super::phrases::of;
 
 /// Jain's index of throughputs: of the flows of a source, or of all.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -18,7 +18,7 @@ impl Kind for Jain {
         giveway_measure::jain(&throughputs(run.record, self.source.as_deref()))
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("Jain's index{}", of(self.source.as_deref()))
     }
 

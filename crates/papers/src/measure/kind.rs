@@ -59,7 +59,7 @@ pub(crate) trait Kind {
     }
 
     /// The name of the number in sentences and titles.
-    fn words(&self) -> String;
+    fn label(&self) -> String;
 
     /// The unit of the number.
     fn unit(&self) -> Unit {

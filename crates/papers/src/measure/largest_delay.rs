@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Run};
 use super::select::largest_delay;
 use super::unit::Unit;
-use super::words::called;
+use super::phrases::called;
 
 /// The largest one-way delay of the datagrams of a source that arrived, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -18,7 +18,7 @@ impl Kind for LargestDelay {
         largest_delay(run.record, &self.source)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("largest delay of {}", called(&self.source))
     }
 

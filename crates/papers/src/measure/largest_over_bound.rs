@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Run};
 use super::select::largest_delay;
-use super::words::called;
+use super::phrases::called;
 
 /// The ratio of the largest delay of a source to its bound. The rest of the network must add no delay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -17,7 +17,7 @@ impl Kind for LargestOverBound {
         Some(largest_delay(run.record, &self.source)? / (run.bound)(&self.source)?)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("largest delay of {} over its bound", called(&self.source))
     }
 

@@ -19,7 +19,7 @@ impl Kind for LongestPause {
         largest.map(|flow| flow.longest_pause).max().map(Span::as_s)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("longest pause of the {} largest", self.largest)
     }
 

@@ -16,7 +16,7 @@ impl Kind for MeanOfIncomplete {
         mean(incomplete(run.record).map(|flow| self.size.of(flow) as f64))
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         "mean size of the incomplete, segments".to_owned()
     }
 }

@@ -16,7 +16,7 @@ impl Kind for MeasuredElsewhere {
         measured.iter().find(|measured| measured.what == self.what).map(|measured| measured.value)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         self.what.clone()
     }
 

@@ -17,7 +17,7 @@ impl Kind for Metric {
         run.record.summary.metrics.value(&self.name)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         label(&self.name)
     }
 

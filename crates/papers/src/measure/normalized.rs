@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Needs, Run};
 use super::select::{mean, throughputs};
-use super::words::called;
+use super::phrases::called;
 
 /// The mean throughput of the flows of a source, divided by the `ideal` of the experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -18,7 +18,7 @@ impl Kind for Normalized {
         mean(throughputs(run.record, Some(&self.source)).into_iter().map(|rate| rate / ideal))
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("normalised bandwidth of {}", called(&self.source))
     }
 

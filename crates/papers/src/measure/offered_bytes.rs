@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Run};
 use super::select::{datagrams, ip_bytes};
 use super::unit::Unit;
-use super::words::called;
+use super::phrases::called;
 
 /// The number of bytes that a source of datagrams sent, as IP packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -19,7 +19,7 @@ impl Kind for OfferedBytes {
         streams.map(|flow| ip_bytes(flow, flow.bytes)).reduce(|a, b| a + b)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("bytes sent by {}", called(&self.source))
     }
 

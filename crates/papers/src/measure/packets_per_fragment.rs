@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Needs, Run};
 use super::select::within;
-use super::words::sizes_of;
+use super::phrases::sizes_of;
 
 /// Packets per fragment: the packets of flows, divided by the number of times that the flows became
 /// backlogged. The range is of data packets, so that SYN and the like do not count.
@@ -26,7 +26,7 @@ impl Kind for PacketsPerFragment {
         (fragments > 0).then(|| packets as f64 / fragments as f64)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         let sizes = sizes_of(None, self.from, self.to).replace("segments", "packets");
         format!("packets per fragment of {sizes}")
     }

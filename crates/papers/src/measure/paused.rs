@@ -18,7 +18,7 @@ impl Kind for Paused {
         largest.map(|flow| flow.paused.as_s()).reduce(|a, b| a + b)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("pauses of the {} largest, in all", self.largest)
     }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Needs, Run};
 use super::select::{mean, queue};
 use super::unit::Unit;
-use super::words::over;
+use super::phrases::over;
 
 /// The standard deviation of the bottleneck's backlog over time, packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -22,7 +22,7 @@ impl Kind for QueueDeviation {
         mean(queue.iter().map(|held| (held - middle) * (held - middle))).map(f64::sqrt)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("deviation of the queue{}", over(self.window))
     }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Needs, Run};
 use super::select::queue;
 use super::unit::Unit;
-use super::words::over;
+use super::phrases::over;
 
 /// A quantile of the bottleneck's backlog over time, packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,7 +25,7 @@ impl Kind for QueueQuantile {
         Some(queue[(self.share * last as f64) as usize])
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("{:.0} % quantile of the queue{}", self.share * 100.0, over(self.window))
     }
 

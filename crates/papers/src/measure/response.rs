@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Run};
 use super::select::{Unfinished, response};
 use super::unit::Unit;
-use super::words::sizes_of;
+use super::phrases::sizes_of;
 
 /// The mean completion time of transfers of these sizes, seconds. The pages or objects that `web` reports are
 /// transfers, too.
@@ -29,7 +29,7 @@ impl Kind for Response {
         response(run.record, self.source.as_deref(), (self.from, self.to), self.unfinished)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         let aged = match self.unfinished {
             Unfinished::LeftOut => "",
             Unfinished::AtTheirAge => ", unfinished ones at their age",

@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Run};
 use super::select::{Size, incomplete, share, within};
 use super::unit::Unit;
-use super::words::sizes_of;
+use super::phrases::sizes_of;
 
 /// The share of transfers of these sizes among those that did not complete.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -24,7 +24,7 @@ impl Kind for ShareOfIncomplete {
         share(incomplete(run.record), |flow| within(self.size.of(flow), self.from, self.to))
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("share of {} among the incomplete", sizes_of(None, self.from, self.to))
     }
 

@@ -25,7 +25,7 @@ impl Kind for ShortShareOfInserted {
         (all > 0.0).then(|| short / all)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("share of flows of up to {} packets in the table", self.to)
     }
 

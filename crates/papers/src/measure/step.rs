@@ -19,7 +19,7 @@ impl Kind for Step {
         Some(mean(self.above)? / mean(self.below)?)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         let ([above_from, above_to], [below_from, below_to]) = (self.above, self.below);
         format!("completion time of {above_from} to {above_to} over {below_from} to {below_to} segments")
     }

@@ -25,7 +25,7 @@ impl Kind for Timeouts {
         flows.into_iter().map(|flow| flow.timeouts as f64).reduce(|a, b| a + b)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         match self.largest {
             Some(largest) => format!("timeouts of the {largest} largest"),
             None => "timeouts".to_owned(),

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::kind::{Kind, Run};
 use super::select::{dropped, of_source};
-use super::words::called;
+use super::phrases::called;
 
 /// The number of packets of a source of datagrams that were sent within the measurement interval, but neither
 /// delivered nor dropped by the measured ports. It should be only the difference of the packets in flight at
@@ -20,7 +20,7 @@ impl Kind for Unaccounted {
         Some(lost.reduce(|a, b| a + b)? - dropped(run.record, Some(&self.source))?)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("packets of {} neither delivered nor dropped", called(&self.source))
     }
 

@@ -1,6 +1,6 @@
 //! Units of numbers, and how figures draw them.
 
-use giveway_measure::{Named, Statistic, Subject, Unit as Defined, named};
+use giveway_measure::{MetricName, Statistic, Subject, Unit as Defined, named};
 
 /// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Unit {
 impl Unit {
     /// The unit of a metric. Counts have none, and papers on switches write shares of slots as plain numbers.
     pub fn of_metric(name: &str) -> Unit {
-        let Some(Named { definition, statistic, .. }) = named(name) else { return Unit::Plain };
+        let Some(MetricName { definition, statistic, .. }) = named(name) else { return Unit::Plain };
         match (definition.unit, definition.subject) {
             _ if statistic == Some(Statistic::Count) => Unit::Plain,
             (Defined::Share, Subject::Switch) => Unit::Plain,

@@ -13,7 +13,7 @@ impl Kind for UtilizationMin {
         run.record.links.iter().filter_map(|link| link.utilization).reduce(f64::min)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         "utilization of the least used link".to_owned()
     }
 

@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::kind::{Kind, Needs, Run};
 use super::select::throughputs;
 use super::unit::Unit;
-use super::words::called;
+use super::phrases::called;
 
 /// The largest deviation of a flow's throughput from the `ideal` of the experiment, up or down, as a share of
 /// `ideal`.
@@ -21,7 +21,7 @@ impl Kind for WorstShare {
         flows.map(|rate| (rate / ideal - 1.0).abs()).reduce(f64::max)
     }
 
-    fn words(&self) -> String {
+    fn label(&self) -> String {
         format!("largest deviation of a flow of {} from its fair share", called(&self.source))
     }
 

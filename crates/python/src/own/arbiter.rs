@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use giveway_switch::{Asked, Outside};
+use giveway_switch::{Outside, SlotRequests};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -69,7 +69,7 @@ impl Arbiter {
 }
 
 impl Outside for Arbiter {
-    fn decide(&mut self, asked: &Asked<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
+    fn decide(&mut self, asked: &SlotRequests<'_>, pairs: &mut Vec<(usize, usize)>) -> Result<(), String> {
         let Some(decide) = &self.decide else { return Err(String::new()) };
         Python::attach(|py| {
             let request = |(input, output): &(usize, usize)| Request {

@@ -163,7 +163,7 @@ impl Cobalt {
 
     /// The queue overflowed, and lost a packet. True if BLUE starts to drop.
     #[cold]
-    pub fn overflowed(&mut self, law: &Law, now: Time) -> bool {
+    pub fn on_overflow(&mut self, law: &Law, now: Time) -> bool {
         let mut begins = false;
         if now.since(self.blue_at) > law.target {
             begins = self.probability.0 == 0;
@@ -179,7 +179,7 @@ impl Cobalt {
 
     /// The queue was found empty. True if BLUE ceases to drop.
     #[inline]
-    pub fn emptied(&mut self, law: &Law, now: Time) -> bool {
+    pub fn on_empty(&mut self, law: &Law, now: Time) -> bool {
         let mut ceases = false;
         if self.probability.0 > 0 && now.since(self.blue_at) > law.target {
             self.probability.0 = self.probability.0.saturating_sub(law.decrement.0);
@@ -200,7 +200,7 @@ impl Cobalt {
         self.count == 0 && self.probability.0 == 0 && now >= self.next
     }
 
-    /// True if the state of an empty queue will be at rest later, and [`Cobalt::emptied`] changes nothing of
+    /// True if the state of an empty queue will be at rest later, and [`Cobalt::on_empty`] changes nothing of
     /// it until then.
     #[inline]
     pub fn waits(&self, now: Time) -> bool {
@@ -334,15 +334,15 @@ mod tests {
     fn blue_rises_with_overflows_and_falls_when_empty() {
         let mut state = Cobalt::default();
         let at = |tenths: u64| Time::us(1_000_000 + 100 * tenths);
-        assert!(state.overflowed(&LAW, at(0)), "BLUE begins");
-        assert!(!state.overflowed(&LAW, at(50)), "not within a target");
+        assert!(state.on_overflow(&LAW, at(0)), "BLUE begins");
+        assert!(!state.on_overflow(&LAW, at(50)), "not within a target");
         assert_eq!(state.probability().get(), 1.0 / 256.0);
-        assert!(!state.overflowed(&LAW, at(51)));
+        assert!(!state.on_overflow(&LAW, at(51)));
         assert_eq!(state.probability().get(), 2.0 / 256.0);
-        let ceased = (0..).find(|step| state.emptied(&LAW, at(102 + 51 * step)));
+        let ceased = (0..).find(|step| state.on_empty(&LAW, at(102 + 51 * step)));
         assert_eq!((ceased, state.probability().get()), (Some(31), 0.0), "32 steps of 1/4096");
         assert!(!state.is_at_rest(at(102)), "the count is not zero yet");
-        assert!((0..100).any(|step| !state.emptied(&LAW, at(10_000 + 2_000 * step)) && state.count() == 0));
+        assert!((0..100).any(|step| !state.on_empty(&LAW, at(10_000 + 2_000 * step)) && state.count() == 0));
         assert!(state.is_at_rest(at(1_000_000)));
     }
 

@@ -39,7 +39,7 @@ impl Fattest {
 
     /// Records that a bucket has grown to `bytes`.
     #[inline]
-    pub fn grew(&mut self, bucket: usize, bytes: u64) {
+    pub fn record_growth(&mut self, bucket: usize, bytes: u64) {
         if bytes > self.bounds[bucket / MEMBERS] {
             self.raise(bucket, bytes);
         }
@@ -119,7 +119,7 @@ mod tests {
                 match op {
                     0..=3 => {
                         bytes[bucket] += by;
-                        index.grew(bucket, bytes[bucket]);
+                        index.record_growth(bucket, bytes[bucket]);
                     }
                     4 => bytes[bucket] = bytes[bucket].saturating_sub(by),
                     5 if by == 1 => {

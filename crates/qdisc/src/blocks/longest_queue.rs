@@ -50,11 +50,12 @@ impl LongestQueue {
 
     /// Records that a queue has grown or is new.
     #[inline]
-    pub fn grew(&mut self, queue: u32, rank: Rank) {
+    pub fn record_growth(&mut self, queue: u32, rank: Rank) {
         if queue as usize >= self.keys.len() {
             self.keys.resize(queue as usize + 1, OUT);
         }
         let key = &mut self.keys[queue as usize];
+        // The key is an upper bound already.
         if !rank.above(key.rank) {
             return;
         }
@@ -72,6 +73,8 @@ impl LongestQueue {
         loop {
             let queue = *self.heap.first()?;
             match truth(queue) {
+                // All other keys are upper bounds below this one, so a key that is exact names the longest
+                // queue.
                 Some(rank) if rank == self.keys[queue as usize].rank => return Some(queue),
                 Some(rank) => {
                     debug_assert!(!rank.above(self.keys[queue as usize].rank), "growth is always recorded");
@@ -164,7 +167,7 @@ mod tests {
                     }
                 }
                 if let (0..=2, Some(rank)) = (op, queues[queue as usize]) {
-                    index.grew(queue, rank);
+                    index.record_growth(queue, rank);
                 }
             }
         }

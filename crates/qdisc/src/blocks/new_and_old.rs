@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use crate::FlowTable;
+
 /// The lists of new and old buckets.
 #[derive(Debug)]
 pub struct NewAndOld {
@@ -76,6 +78,17 @@ impl NewAndOld {
     /// Largest number of buckets so far.
     pub fn most(&self) -> usize {
         self.most
+    }
+
+    /// The state of this many buckets of `entry` bytes each, which all exist from the start. Those in the
+    /// lists count as flows.
+    pub fn flow_table(&self, buckets: usize, entry: usize) -> FlowTable {
+        FlowTable {
+            flows: self.len() as u64,
+            most: self.most as u64,
+            entry_bytes: entry as u32,
+            bytes: (buckets * entry) as u64,
+        }
     }
 
     /// New buckets, in order.

@@ -150,7 +150,7 @@ impl Departures {
     const THRESHOLD: u64 = 1 << 14;
 
     /// Records the departure of a packet of `bytes` bytes that leaves `queued` bytes in the queue.
-    fn sent(&mut self, bytes: u32, queued: u64, now: Time) {
+    fn on_departure(&mut self, bytes: u32, queued: u64, now: Time) {
         if let Some((since, sent)) = &mut self.running {
             *sent += u64::from(bytes);
             if *sent >= Departures::THRESHOLD {
@@ -302,16 +302,16 @@ impl Controller {
     /// A full buffer dropped a packet of the queue. RFC 8033, section 5.4: the sum counts the probabilities
     /// since the last drop.
     #[inline]
-    pub fn overflowed(&mut self) {
+    pub fn on_overflow(&mut self) {
         self.accumulated = 0.0;
     }
 
     /// Records the departure of a packet of `bytes` bytes, which arrived at `arrived` and leaves `queued`
     /// bytes in the queue, or an empty queue.
     #[inline]
-    pub fn sent(&mut self, law: &Law, (bytes, arrived): (u32, Time), queued: Option<u64>, now: Time) {
+    pub fn on_departure(&mut self, law: &Law, (bytes, arrived): (u32, Time), queued: Option<u64>, now: Time) {
         if law.by_rate {
-            self.departures.sent(bytes, queued.unwrap_or(0), now);
+            self.departures.on_departure(bytes, queued.unwrap_or(0), now);
         }
         // RFC 8033, section 4.3: the delay is that of the head when it leaves, by its time stamp.
         self.sojourn = if queued.is_none() { Span::ZERO } else { now.since(arrived) };
@@ -405,16 +405,16 @@ mod tests {
     #[test]
     fn the_delay_has_two_definitions() {
         let mut stamps = Controller::new(&LAW);
-        stamps.sent(&LAW, (1000, Time::ms(3)), Some(5000), Time::ms(10));
+        stamps.on_departure(&LAW, (1000, Time::ms(3)), Some(5000), Time::ms(10));
         assert_eq!(stamps.delay(&LAW, 5000), Span::ms(7));
-        stamps.sent(&LAW, (1000, Time::ms(3)), None, Time::ms(11));
+        stamps.on_departure(&LAW, (1000, Time::ms(3)), None, Time::ms(11));
         assert_eq!(stamps.delay(&LAW, 0), Span::ZERO);
 
         let law = Law { by_rate: true, ..LAW };
         let mut rates = Controller::new(&law);
         // The measurement begins with 16,384 bytes in the queue, and ends after as many have left.
         for ms in 0..=17 {
-            rates.sent(&law, (1000, Time::ZERO), Some(40_000 - 1000 * ms), Time::ms(ms));
+            rates.on_departure(&law, (1000, Time::ZERO), Some(40_000 - 1000 * ms), Time::ms(ms));
         }
         assert_eq!(rates.delay(&law, 16_384), Span::ms(17));
         assert_eq!(rates.delay(&law, 8192), Span::from_ps(8_500_000_000));

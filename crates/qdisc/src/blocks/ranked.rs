@@ -152,6 +152,7 @@ impl<T> Ranked<T> {
     /// Lowers all ranks by `by`. The order does not change.
     pub fn lower(&mut self, by: u64) {
         debug_assert!(self.best().is_none_or(|(rank, _)| rank >= by), "no rank is below zero");
+        // Ranks are the high bits, and none becomes negative, so entries stay in order.
         self.better.iter_mut().chain(&mut self.worse).for_each(|entry| *entry -= u128::from(by) << 64);
     }
 
@@ -185,6 +186,8 @@ impl<T> Ranked<T> {
     #[inline]
     fn next_entry(&mut self, rank: u64, slot: u32) -> Entry {
         if self.is_empty() {
+            // No entry is left that an arrival number could be compared with, so the numbers start again, and
+            // `renumber` is rarer still.
             self.arrivals = 0;
         }
         if self.arrivals == u32::MAX {

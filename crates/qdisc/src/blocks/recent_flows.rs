@@ -99,13 +99,13 @@ impl<V> RecentFlows<V> {
         }
         let visit = *self.visit.get_or_insert(now + self.memory.sweep);
         if now >= visit {
-            self.visited(visit, now);
+            self.sweep_last(visit, now);
         }
     }
 
     /// Makes the last sweep that is due; no packet arrived between it and the earlier ones.
     #[cold]
-    fn visited(&mut self, due: Time, now: Time) {
+    fn sweep_last(&mut self, due: Time, now: Time) {
         let every = self.memory.sweep;
         let missed = now.since(due).as_ps() / every.as_ps();
         let last = due + every * missed;
@@ -117,7 +117,7 @@ impl<V> RecentFlows<V> {
 
     /// Records a packet of a flow. Returns the value of the flow, which `new` creates if the flow is new.
     #[inline]
-    pub fn seen(&mut self, flow: FlowKey, now: Time, new: impl FnOnce() -> V) -> &mut V {
+    pub fn record(&mut self, flow: FlowKey, now: Time, new: impl FnOnce() -> V) -> &mut V {
         self.seen_since(flow, now, new).1
     }
 
@@ -235,7 +235,7 @@ mod tests {
         let mut flows = table(100);
         for (second, flow) in [(0, 1), (4, 2), (6, 3)] {
             flows.sweep(Time::s(second));
-            flows.seen(FlowKey(flow), Time::s(second), || 0);
+            flows.record(FlowKey(flow), Time::s(second), || 0);
         }
         // Sweeps are at 5, 10, ..., 30, 35: flow 1 is removed at 30, flow 2 at 35, flow 3 at 40.
         for (second, left) in
@@ -252,7 +252,7 @@ mod tests {
         let mut flows = table(4);
         flows.sweep(Time::ZERO);
         for flow in 0..40 {
-            *flows.seen(FlowKey(flow), Time::ms(flow), || 0) += u32::from(flow < 3);
+            *flows.record(FlowKey(flow), Time::ms(flow), || 0) += u32::from(flow < 3);
         }
         flows.sweep(Time::s(1000));
         assert_eq!(known(&flows), [0, 1, 2]);
@@ -262,15 +262,15 @@ mod tests {
     fn the_longest_idle_flows_are_removed_first() {
         let mut flows = table(8);
         for flow in 0..8 {
-            flows.seen(FlowKey(flow), Time::ms(flow), || 0);
+            flows.record(FlowKey(flow), Time::ms(flow), || 0);
         }
-        flows.seen(FlowKey(0), Time::ms(8), || 0);
-        flows.seen(FlowKey(100), Time::ms(9), || 0);
+        flows.record(FlowKey(0), Time::ms(8), || 0);
+        flows.record(FlowKey(100), Time::ms(9), || 0);
         assert_eq!(known(&flows), [0, 3, 4, 5, 6, 7, 100], "1 and 2 were idle longest");
         // With all flows at one time, a quarter is removed, too.
         let mut flows = table(8);
         (0..9).for_each(|flow| {
-            flows.seen(FlowKey(flow), Time::ms(1), || 0);
+            flows.record(FlowKey(flow), Time::ms(1), || 0);
         });
         assert_eq!(known(&flows).len(), 7);
     }
@@ -280,12 +280,12 @@ mod tests {
     fn the_table_returns_to_its_bound() {
         let mut flows = table(8);
         for flow in 0..100 {
-            *flows.seen(FlowKey(flow), Time::ms(flow), || 0) = 1;
+            *flows.record(FlowKey(flow), Time::ms(flow), || 0) = 1;
         }
         assert_eq!(flows.table().flows, 100);
         (0..100).for_each(|flow| *flows.get_mut(FlowKey(flow)).unwrap() = 0);
         (100..200).for_each(|flow| {
-            flows.seen(FlowKey(flow), Time::ms(flow), || 0);
+            flows.record(FlowKey(flow), Time::ms(flow), || 0);
         });
         assert!(flows.table().flows <= 8, "{} flows", flows.table().flows);
     }
@@ -297,10 +297,10 @@ mod tests {
         let mut flows = table(8000);
         for flow in 0..500_000_u64 {
             let now = Time::us(flow);
-            flows.seen(FlowKey(flow), now, || 0);
+            flows.record(FlowKey(flow), now, || 0);
             if flow % 5000 == 0 {
                 let mut is_new = false;
-                flows.seen(FlowKey(u64::MAX), now, || {
+                flows.record(FlowKey(u64::MAX), now, || {
                     is_new = true;
                     0
                 });
@@ -333,7 +333,7 @@ mod tests {
                 }
                 if op < 2 {
                     let known = *model.get(&flow).map_or(&0, |(_, queued)| queued);
-                    prop_assert_eq!(*flows.seen(FlowKey(flow), now, || 0), known);
+                    prop_assert_eq!(*flows.record(FlowKey(flow), now, || 0), known);
                     *flows.get_mut(FlowKey(flow)).unwrap() += u32::from(op);
                     model.insert(flow, (now, known + u32::from(op)));
                 } else if let Some((_, queued)) = model.get_mut(&flow) {
@@ -360,12 +360,12 @@ mod tests {
         let mut flows = table(1000);
         for flow in 0..100_000_u64 {
             flows.sweep(Time::us(flow));
-            flows.seen(FlowKey(flow), Time::us(flow), || 0);
+            flows.record(FlowKey(flow), Time::us(flow), || 0);
             assert!(flows.table().flows <= 1000);
         }
         let mut busy = table(10);
         for flow in 0..1000 {
-            busy.seen(FlowKey(flow), Time::us(flow), || 1);
+            busy.record(FlowKey(flow), Time::us(flow), || 1);
         }
         assert_eq!(busy.table().flows, 1000, "busy flows are not removed");
         let entries = flows.table().bytes;

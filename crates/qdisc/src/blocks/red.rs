@@ -109,6 +109,8 @@ impl Adapt {
     pub fn step(&self, max_p: f64, average: f64, curve: &Curve) -> f64 {
         let (low, high) = Adapt::band(curve);
         if average > high && max_p < self.top {
+            // Floyd, Gummadi and Shenker: up by addition and down by a factor, slowly enough that
+            // the average can follow.
             (max_p + self.alpha.min(max_p / 4.0)).min(self.top)
         } else if average < low && max_p > self.bottom {
             (max_p * self.beta).max(self.bottom)
@@ -170,6 +172,8 @@ impl Detector {
     pub fn observe(&mut self, length: f64, missed: u64, now: Time) {
         let kept = match missed {
             0 => 1.0 - self.weight,
+            // Floyd and Jacobson, section 4: an idle link counts as arrivals at an empty queue, one for each
+            // packet that it could have sent.
             missed => libm::pow(1.0 - self.weight, missed as f64 + 1.0),
         };
         self.average = kept * self.average + self.weight * length;
@@ -198,7 +202,7 @@ impl Detector {
 
     /// The buffer overflowed. Its drops signal congestion, so the count of packets since the last signal
     /// restarts.
-    pub fn overflowed(&mut self) {
+    pub fn on_overflow(&mut self) {
         self.count = 0.0;
     }
 
@@ -239,6 +243,8 @@ impl Detector {
             self.count = size;
             return RedDecision::Accept;
         }
+        // Spread over the packets since the last signal, so that signals come at even distances and not in
+        // clusters.
         let p_a = (spread(p_b, self.count, self.wait) * size).min(1.0);
         if !certain && draw() >= p_a {
             return RedDecision::Accept;
@@ -345,7 +351,7 @@ mod tests {
         for count in 1..=19 {
             assert_eq!(detector.decide(50_000.0, 1.0, || 0.0), RedDecision::Accept, "{count}");
         }
-        detector.overflowed();
+        detector.on_overflow();
         for count in 1..=19 {
             assert_eq!(
                 detector.decide(50_000.0, 1.0, || 0.0),

@@ -84,7 +84,7 @@ impl SlotCounts {
         self.len -= 1;
         self.counts[chain as usize] -= 1;
         if self.counts[chain as usize] == 0 {
-            self.emptied(chain);
+            self.on_empty(chain);
         }
     }
 
@@ -101,7 +101,7 @@ impl SlotCounts {
         while self.len > 0 && self.nearest <= slot {
             let chain = self.chain(self.nearest);
             self.len -= std::mem::take(&mut self.counts[chain as usize]) as usize;
-            self.emptied(chain);
+            self.on_empty(chain);
         }
         while self.beyond.first().is_some_and(|(first, _)| first <= slot) {
             self.beyond.pop();
@@ -119,7 +119,7 @@ impl SlotCounts {
 
     /// Updates the set and the lowest slot after an entry became zero.
     #[inline]
-    fn emptied(&mut self, chain: u32) {
+    fn on_empty(&mut self, chain: u32) {
         self.busy.remove(chain);
         let nearest = self.chain(self.nearest);
         if chain == nearest

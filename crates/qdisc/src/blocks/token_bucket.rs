@@ -41,9 +41,11 @@ impl TokenBucket {
         if cost <= self.credit {
             return now;
         }
+        // The bucket never holds that much.
         if cost > self.burst {
             return Time::NEVER;
         }
+        // Rounded up: a picosecond earlier the credit would not suffice.
         let wait = (cost - self.credit).div_ceil(u128::from(self.rate.as_bit()));
         Time::from_ps(u64::try_from(wait).unwrap_or(u64::MAX).saturating_add(now.as_ps()))
     }
@@ -65,6 +67,7 @@ impl TokenBucket {
     /// If the rate is zero.
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
         assert!(rate > Rate::bit(0), "a bucket fills at some rate");
+        // Until now the credit has grown at the old rate.
         self.advance(now);
         self.rate = rate;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use giveway_measure::{Discipline, Named, Summary, Trial, named, unnamed};
+use giveway_measure::{Discipline, MetricName, Summary, Trial, named, unnamed};
 use giveway_qdisc::Quantity;
 
 use super::arrays::{real, text, whole};
@@ -44,7 +44,7 @@ pub(crate) fn summary(
         let value = |(_, run): &(Trial, Summary)| run.metrics.entry(name).unwrap_or_else(|| unnamed(name));
         let field = Field::new(name, DataType::Float64, true);
         let field = match named(name) {
-            Some(Named { definition, .. }) => {
+            Some(MetricName { definition, .. }) => {
                 tables::described(field, definition.unit.symbol(), definition.description)
             }
             None => field,
@@ -114,11 +114,11 @@ pub(crate) fn metrics(runs: &[(Trial, Summary)]) -> Result<RecordBatch, ArrowErr
         run.metrics.iter().filter_map(move |(name, value)| Some((trial, name, named(name), value?)))
     });
     let rows: Vec<_> = all.collect();
-    let maybe = |value: &dyn Fn(&Named<'_>) -> Option<String>| -> ArrayRef {
+    let maybe = |value: &dyn Fn(&MetricName<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(StringArray::from_iter(rows.iter().map(|(_, _, named, _)| value(named.as_ref()?))))
     };
     let unit =
-        |named: &Option<Named<'_>>| named.map_or("1", |named| named.definition.unit.symbol()).to_owned();
+        |named: &Option<MetricName<'_>>| named.map_or("1", |named| named.definition.unit.symbol()).to_owned();
     tables::METRICS.batch(vec![
         text(&rows, |(trial, ..)| trial.qdisc.clone()),
         whole(&rows, |(trial, ..)| trial.seed),

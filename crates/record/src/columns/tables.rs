@@ -29,22 +29,44 @@ pub struct Column {
     /// True if the column may hold nulls.
     pub nullable: bool,
     /// The description.
-    pub what: &'static str,
+    pub description: &'static str,
 }
 
-const fn column(name: &'static str, unit: &'static str, what: &'static str) -> Column {
-    Column { name, unit, nullable: false, what }
+const fn column(name: &'static str, unit: &'static str, description: &'static str) -> Column {
+    Column { name, unit, nullable: false, description }
 }
 
-const fn or_null(name: &'static str, unit: &'static str, what: &'static str) -> Column {
-    Column { name, unit, nullable: true, what }
+const fn or_null(name: &'static str, unit: &'static str, description: &'static str) -> Column {
+    Column { name, unit, nullable: true, description }
 }
+
+const QDISC: Column =
+    column("qdisc", "", "The specification of the discipline, without parameters that have their defaults.");
+const SEED: Column = column("seed", "", "The seed.");
+const FINGERPRINT: Column =
+    column("fingerprint", "", "The fingerprint of this trial alone: equal trials have equal fingerprints.");
+const PORT: Column = column("port", "", "The port.");
+const SOURCE: Column = column("source", "", "The group of sources.");
+const BEGIN: Column = column("time_s", "s", "Begin of the part.");
+const LENGTH: Column = column("duration_s", "s", "Length of the part.");
 
 /// The columns that identify a run, in front of a table's own.
-pub const OF_RUN: [Column; 2] = [
-    column("qdisc", "", "The specification of the discipline, without parameters that have their defaults."),
-    column("seed", "", "The seed."),
-];
+pub const OF_RUN: [Column; 2] = [QDISC, SEED];
+
+/// The columns of the links, followed by two for each reason of a drop.
+macro_rules! links {
+    ($($own:expr),*; $($reason:literal: $description:literal,)*) => {
+        &[
+            $($own,)*
+            $(column(concat!("drops_", $reason), "packets", $description),)*
+            $(or_null(
+                concat!("drops_", $reason, "_in_interval"),
+                "packets",
+                concat!("`drops_", $reason, "` within the measurement interval; for measured ports."),
+            ),)*
+        ]
+    };
+}
 
 pub(crate) const FLOWS: Table = Table {
     file: "flows.parquet",
@@ -120,7 +142,7 @@ pub(crate) const QUEUE: Table = Table {
     about: "A row for each sample of a measured port's backlog.",
     columns: &[
         column("time_s", "s", "Time of the sample, after all events of that time."),
-        column("port", "", "The port."),
+        PORT,
         column("backlog_packets", "packets", "Queued packets, without the packet in transmission."),
         column("backlog_bytes", "B", "IP lengths of these packets."),
     ],
@@ -131,7 +153,7 @@ pub(crate) const GAUGES: Table = Table {
     about: "A row for each gauge of a discipline at each sample.",
     columns: &[
         column("time_s", "s", "Time of the sample."),
-        column("port", "", "The port."),
+        PORT,
         column("gauge", "", "Name of the gauge; the page of each discipline lists its gauges."),
         column("value", "", "Its value, in the unit of the gauge."),
     ],
@@ -142,7 +164,7 @@ pub(crate) const SOJOURN: Table = Table {
     about: "A row for each point of the distribution of sojourn times at a measured port, over the packets whose transmission began \
             within the measurement interval.",
     columns: &[
-        column("port", "", "The port."),
+        PORT,
         column("packets", "", "The packets: `all`, or `small` (`small_packet` of the scenario)."),
         column("share", "1", "Share of these packets with at most this sojourn time."),
         column(
@@ -157,10 +179,10 @@ pub(crate) const SHARES: Table = Table {
     file: "shares.parquet",
     about: "A row for each source and each of about a hundred parts of the measurement interval, at each measured port.",
     columns: &[
-        column("time_s", "s", "Begin of the part."),
-        column("duration_s", "s", "Length of the part."),
-        column("port", "", "The port."),
-        column("source", "", "The group of sources."),
+        BEGIN,
+        LENGTH,
+        PORT,
+        SOURCE,
         column("bytes", "B", "IP bytes whose transmission for the source began in the part."),
     ],
 };
@@ -169,10 +191,10 @@ pub(crate) const DELAYS: Table = Table {
     file: "delays.parquet",
     about: "A row for each source and each of the parts of `shares.parquet`, at each measured port: delays over time.",
     columns: &[
-        column("time_s", "s", "Begin of the part."),
-        column("duration_s", "s", "Length of the part."),
-        column("port", "", "The port."),
-        column("source", "", "The group of sources."),
+        BEGIN,
+        LENGTH,
+        PORT,
+        SOURCE,
         column("sent_packets", "packets", "Packets of the source whose transmission began in the part."),
         or_null("sojourn_mean_s", "s", "Mean of their sojourn times at the port; null without packets."),
         or_null("sojourn_max_s", "s", "The largest of these times."),
@@ -221,7 +243,7 @@ pub(crate) const EPISODES: Table = Table {
     file: "episodes.parquet",
     about: "A row for each flow at each measured port, if the scenario sets `record.episodes`: the episodes of the flow in the whole run.",
     columns: &[
-        column("port", "", "The port."),
+        PORT,
         column("flow_key", "", "The key of the flow's packets, hexadecimal: one direction of a connection."),
         column("packets", "packets", "Packets that arrived, including dropped ones."),
         column("bytes", "B", "IP lengths of these packets."),
@@ -235,7 +257,7 @@ pub(crate) const BURSTS: Table = Table {
     about: "A row for each next hop of each measured port, if the scenario sets `record.bursts`: burstiness of the packets that were sent \
             to it within the measurement interval.",
     columns: &[
-        column("port", "", "The port."),
+        PORT,
         or_null(
             "next_node",
             "",
@@ -264,8 +286,8 @@ pub(crate) const BURSTS: Table = Table {
 pub(crate) const LINKS: Table = Table {
     file: "links.parquet",
     about: "A row for each port.",
-    columns: &[
-        column("port", "", "The port."),
+    columns: links![
+        PORT,
         or_null("rate_bps", "bit/s", "The rate of its link."),
         or_null(
             "utilization",
@@ -282,37 +304,18 @@ pub(crate) const LINKS: Table = Table {
         or_null("sent_bytes", "B", "IP lengths of these packets."),
         column("dropped_packets", "packets", "Packets that the discipline dropped in the whole run."),
         column("dropped_bytes", "B", "IP lengths of these packets."),
-        column("marked_packets", "packets", "Packets marked with Congestion Experienced in the whole run."),
-        column("drops_overlimit", "packets", "Dropped in the whole run: the queue was full."),
-        column("drops_pushout", "packets", "The queue was full, and this packet made room for another."),
-        column("drops_early", "packets", "Dropped by an AQM before the queue was full."),
-        column(
-            "drops_congested",
-            "packets",
-            "Dropped because the link is congested and the flow has more than its share.",
-        ),
-        column("drops_flow_limit", "packets", "The flow has reached its limit of queued packets."),
-        column("drops_too_large", "packets", "The packet is larger than the queue."),
-        column("drops_no_class", "packets", "No class accepts the packet."),
-        column("drops_policy", "packets", "A rule refuses the packet."),
-        column("drops_reset", "packets", "The discipline was removed while the packet was queued."),
-        column("drops_wire", "packets", "Lost on the link, after it was sent."),
-        column("drops_unreachable", "packets", "There was no route."),
-        or_null(
-            "drops_overlimit_in_interval",
-            "packets",
-            "`drops_overlimit` within the measurement interval; for measured ports.",
-        ),
-        or_null("drops_pushout_in_interval", "packets", "`drops_pushout` within the interval."),
-        or_null("drops_early_in_interval", "packets", "`drops_early` within the interval."),
-        or_null("drops_congested_in_interval", "packets", "`drops_congested` within the interval."),
-        or_null("drops_flow_limit_in_interval", "packets", "`drops_flow_limit` within the interval."),
-        or_null("drops_too_large_in_interval", "packets", "`drops_too_large` within the interval."),
-        or_null("drops_no_class_in_interval", "packets", "`drops_no_class` within the interval."),
-        or_null("drops_policy_in_interval", "packets", "`drops_policy` within the interval."),
-        or_null("drops_reset_in_interval", "packets", "`drops_reset` within the interval."),
-        or_null("drops_wire_in_interval", "packets", "`drops_wire` within the interval."),
-        or_null("drops_unreachable_in_interval", "packets", "`drops_unreachable` within the interval."),
+        column("marked_packets", "packets", "Packets marked with Congestion Experienced in the whole run.");
+        "overlimit": "Dropped in the whole run: the queue was full.",
+        "pushout": "The queue was full, and this packet made room for another.",
+        "early": "Dropped by an AQM before the queue was full.",
+        "congested": "Dropped because the link is congested and the flow has more than its share.",
+        "flow_limit": "The flow has reached its limit of queued packets.",
+        "too_large": "The packet is larger than the queue.",
+        "no_class": "No class accepts the packet.",
+        "policy": "A rule refuses the packet.",
+        "reset": "The discipline was removed while the packet was queued.",
+        "wire": "Lost on the link, after it was sent.",
+        "unreachable": "There was no route.",
     ],
 };
 
@@ -320,12 +323,8 @@ pub(crate) const METRICS: Table = Table {
     file: "metrics.parquet",
     about: "A row for each metric of each run: the long form of `summary.parquet`. Metrics that are null are left out.",
     columns: &[
-        column(
-            "qdisc",
-            "",
-            "The specification of the discipline, without parameters that have their defaults.",
-        ),
-        column("seed", "", "The seed."),
+        QDISC,
+        SEED,
         or_null("source", "", "The group of sources; null for metrics of all sources."),
         or_null("port", "", "The port, if several are measured; null for metrics of all ports."),
         or_null("class", "", "The class of the discipline; null for all other metrics."),
@@ -342,18 +341,10 @@ pub(crate) const SUMMARY: Table = Table {
             runs has. A parameter is called `param.NAME`, in its basic unit: packets, bytes, seconds, bit/s, or a number; other \
             parameters are text.",
     columns: &[
-        column(
-            "qdisc",
-            "",
-            "The specification of the discipline, without parameters that have their defaults.",
-        ),
+        QDISC,
         column("discipline", "", "The specification of the discipline as the scenario has it."),
-        column("seed", "", "The seed."),
-        column(
-            "fingerprint",
-            "",
-            "The fingerprint of this trial alone: equal trials have equal fingerprints.",
-        ),
+        SEED,
+        FINGERPRINT,
     ],
 };
 
@@ -368,13 +359,9 @@ pub(crate) const DATASET: Table = Table {
         column("point", "", "The number of the point in the sweep."),
         column("discipline", "", "The discipline as the scenario has it, without what the sweep varies."),
         column("qdisc", "", "The discipline with the parameters that the sweep varies."),
-        column("seed", "", "The seed."),
+        SEED,
         column("events", "", "The number of events of the simulation."),
-        column(
-            "fingerprint",
-            "",
-            "The fingerprint of this trial alone: equal trials have equal fingerprints.",
-        ),
+        FINGERPRINT,
     ],
 };
 
@@ -405,13 +392,13 @@ impl Table {
 impl Column {
     /// The column as Parquet has it, with unit and description.
     pub(crate) fn field(&self, kind: &DataType) -> Field {
-        described(Field::new(self.name, kind.clone(), self.nullable), self.unit, self.what)
+        described(Field::new(self.name, kind.clone(), self.nullable), self.unit, self.description)
     }
 }
 
 /// A field with its unit and description in the metadata of the file.
-pub(crate) fn described(field: Field, unit: &str, what: &str) -> Field {
-    let mut about = BTreeMap::from([("description".to_owned(), what.to_owned())]);
+pub(crate) fn described(field: Field, unit: &str, description: &str) -> Field {
+    let mut about = BTreeMap::from([("description".to_owned(), description.to_owned())]);
     if !unit.is_empty() {
         about.insert("unit".to_owned(), unit.to_owned());
     }
@@ -439,9 +426,9 @@ pub fn page() -> String {
 
 fn rows(page: &mut String, columns: &[Column]) {
     page.push_str("| column | unit | description |\n| --- | --- | --- |\n");
-    for Column { name, unit, nullable, what } in columns {
+    for Column { name, unit, nullable, description } in columns {
         let maybe = if *nullable { " May be null." } else { "" };
-        let _ = writeln!(page, "| `{name}` | {unit} | {what}{maybe} |");
+        let _ = writeln!(page, "| `{name}` | {unit} | {description}{maybe} |");
     }
 }
 
@@ -468,7 +455,7 @@ mod tests {
         let batch = GAUGES.batch(vec![text(), text(), text(), text()]).unwrap();
         for (column, field) in [time, port, gauge, value].into_iter().zip(batch.schema().fields()) {
             assert_eq!(field.name(), column.name);
-            assert_eq!(field.metadata().get("description").map(String::as_str), Some(column.what));
+            assert_eq!(field.metadata().get("description").map(String::as_str), Some(column.description));
             let unit = (!column.unit.is_empty()).then_some(column.unit);
             assert_eq!(field.metadata().get("unit").map(String::as_str), unit);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
-use giveway_measure::{Delayed, Record};
+use giveway_measure::{DelaySummary, Record};
 use giveway_qdisc::{DropReason, Ending, FlowKind, FlowReport};
 
 use super::arrays::{maybe_whole, real, text, whole};
@@ -132,7 +132,7 @@ pub(crate) fn shares(record: &Record) -> Result<RecordBatch, ArrowError> {
 /// Delays over time: one row per port, stretch of time and group of sources.
 pub(crate) fn delays(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.delays;
-    let packets = |delayed: Option<Delayed>| delayed.map_or(0, |delayed| delayed.packets);
+    let packets = |delayed: Option<DelaySummary>| delayed.map_or(0, |delayed| delayed.packets);
     tables::DELAYS.batch(vec![
         real(rows, |row| Some(row.time.as_s())),
         real(rows, |row| Some(row.span.as_s())),

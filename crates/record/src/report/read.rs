@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use giveway_files::Dir;
-use giveway_measure::{DelayRow, Delayed, Table, Trial};
+use giveway_measure::{DelayRow, DelaySummary, Summary, Table, Trial};
 use giveway_qdisc::{DropReason, Rate, Span, Time};
 
 pub(crate) use self::manifest::Measured;
@@ -148,6 +148,18 @@ impl Folder {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let table = Table::new(&runs);
         Ok(Folder { dir, bytes, name, manifest, scenario, trials, table })
+    }
+
+    /// The finished trials with their results.
+    pub fn summaries(&self) -> Result<Vec<(Trial, Summary)>, ReportError> {
+        let summary = |(trial, folder): &(Trial, PathBuf)| match read_summary(&self.dir, folder) {
+            Ok((found, _)) => Ok((trial.clone(), found.summary)),
+            Err(damage) => Err(ReportError::Damaged {
+                damage,
+                again: again(&self.manifest.created_by, self.path(), false),
+            }),
+        };
+        self.trials.iter().map(summary).collect()
     }
 
     /// The path of the folder.
@@ -342,7 +354,7 @@ pub(super) fn delays_over_time(dir: &Dir, trial: &Path) -> Result<Vec<DelayRow>,
         let span = |column| Span::from_s_f64(real(batch, column, row).unwrap_or(0.0));
         let delayed = |first| {
             let (mean_s, max_s) = (real(batch, first + 1, row)?, real(batch, first + 2, row)?);
-            Some(Delayed { packets: whole(batch, first, row)?, mean_s, max_s })
+            Some(DelaySummary { packets: whole(batch, first, row)?, mean_s, max_s })
         };
         found.push(DelayRow {
             time: Time::ZERO + span(0),

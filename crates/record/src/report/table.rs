@@ -1,7 +1,7 @@
 //! The table of metrics, with the groups, units and digits that the terminal has.
 
 use giveway_measure::figures::{Group, groups};
-use giveway_measure::{Row, Table};
+use giveway_measure::{DisciplineRow, Table};
 use serde::Serialize;
 
 use super::charts::Disciplines;
@@ -68,9 +68,9 @@ pub(super) fn views(folders: &[Folder], disciplines: &Disciplines) -> Vec<View> 
 /// A row for each folder and discipline.
 fn view(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> View {
     let each = folders.iter().zip(tables);
-    let rows: Vec<(&Folder, &Row)> =
+    let rows: Vec<(&Folder, &DisciplineRow)> =
         each.flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, row))).collect();
-    let only: Vec<&Row> = rows.iter().map(|(_, row)| *row).collect();
+    let only: Vec<&DisciplineRow> = rows.iter().map(|(_, row)| *row).collect();
     let groups: Vec<Group> = groups(&only, false, !title.is_empty());
     let firsts: Vec<bool> =
         groups.iter().flat_map(|group| (0..group.columns.len()).map(|at| at == 0)).collect();

@@ -11,8 +11,9 @@ use giveway_scenario::{Build, Finished, Network, Scenario, Trial};
 use giveway_sim::Segment;
 
 use super::Exporter;
+use crate::RunnerError;
 use crate::outputs::{Kind, may_write};
-use crate::{Frontend, RunnerError};
+use giveway_trials::Frontend;
 
 /// The files that the trials of a scenario write: one for the first seed of each discipline.
 #[derive(Default)]

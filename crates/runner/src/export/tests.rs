@@ -232,10 +232,15 @@ fn labels_travel_as_an_ip_option() {
     for (bytes, label) in
         [(1000, megabit), (1000, Label::SHORT), (1000, Label::NONE), (65_531, megabit), (65_532, megabit)]
     {
-        exporter.sent(PortId(0), &Meta { bytes, label, to: 1, ..Meta::default() }, &segment, Time::ZERO);
+        exporter.on_transmission(
+            PortId(0),
+            &Meta { bytes, label, to: 1, ..Meta::default() },
+            &segment,
+            Time::ZERO,
+        );
     }
     let dropped = Meta { bytes: 500, label: megabit, to: 1, ..Meta::default() };
-    exporter.dropped(PortId(0), &dropped, &segment, DropReason::Overlimit, Time::ZERO);
+    exporter.on_drop(PortId(0), &dropped, &segment, DropReason::Overlimit, Time::ZERO);
     let (file, _) = exporter.finish().unwrap();
 
     let labels = kept(&file).into_iter().map(|packet| label::read(packet).unwrap());
@@ -315,7 +320,7 @@ fn a_stopped_run_keeps_the_earlier_file() {
     std::fs::write(&file, "an earlier export").unwrap();
     let scenario = scenario(|text| text);
     let trial = &scenario.trials()[0];
-    let exports = Exports::begin(&file, &scenario, true, &crate::Silent).unwrap();
+    let exports = Exports::begin(&file, &scenario, true, &giveway_trials::Silent).unwrap();
     let (target, network) = exports.of(trial).expect("it is the first seed");
     let ran = giveway_observe::observe_network(network, false, |recorder| {
         target.run(network, trial, &|_, spec, context| spec.build(context), recorder, &|share| share < 0.5)

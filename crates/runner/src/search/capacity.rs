@@ -1,7 +1,6 @@
 //! The largest load at which the queues of a switch do not grow.
 
 use giveway_switch::stability::{Stability, bisect};
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::runs::{Search, SearchError};
@@ -57,14 +56,17 @@ impl LoadTrial {
 /// When the user stopped it, or a run failed.
 pub fn search(search: &Search<'_>) -> Result<Found, SearchError> {
     let count = search.crossbar.arbiters.len();
-    let arbiters = (0..count).into_par_iter().map(|arbiter| capacity(search, arbiter));
-    Ok(Found { between: search.between, arbiters: arbiters.collect::<Result<_, _>>()? })
+    // The seeds of an arbiter have the threads that arbiters leave.
+    let at_a_time = search.jobs.min(count).max(1);
+    let jobs = search.jobs / at_a_time;
+    let arbiters = search.all(count, at_a_time, |arbiter, _| capacity(search, arbiter, jobs))?;
+    Ok(Found { between: search.between, arbiters })
 }
 
-fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, SearchError> {
+fn capacity(search: &Search<'_>, arbiter: usize, jobs: usize) -> Result<Capacity, SearchError> {
     let mut loads = Vec::new();
     let mut stable_at = |load: f64| -> Result<bool, SearchError> {
-        let trial = try_load(search, arbiter, load)?;
+        let trial = try_load(search, arbiter, load, jobs)?;
         let stable = trial.is_stable();
         loads.push(trial);
         Ok(stable)
@@ -83,16 +85,15 @@ fn capacity(search: &Search<'_>, arbiter: usize) -> Result<Capacity, SearchError
 }
 
 /// Runs every seed, and repeats undecided seeds with more slots, until the answer is settled.
-fn try_load(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial, SearchError> {
+fn try_load(search: &Search<'_>, arbiter: usize, load: f64, jobs: usize) -> Result<LoadTrial, SearchError> {
     let mut trial = LoadTrial { load, stable: 0, growing: 0, undecided: 0, slots: 0 };
     let mut open = search.seeds.clone();
     for doubling in 0..=DOUBLINGS {
         let times = 1 << doubling;
-        let verdict = |seed: &u64| -> Result<Stability, SearchError> {
-            let ran = search.run(arbiter, load, *seed, times)?;
+        let verdicts = search.all(open.len(), jobs, |place, turn| {
+            let ran = search.run(turn, arbiter, load, open[place], times)?;
             Ok(ran.trend().map_or(Stability::Undecided, |trend| trend.verdict))
-        };
-        let verdicts = open.par_iter().map(verdict).collect::<Result<Vec<_>, _>>()?;
+        })?;
         let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
         trial.stable += count(Stability::Stable);
         trial.growing += count(Stability::Growing);
@@ -104,7 +105,7 @@ fn try_load(search: &Search<'_>, arbiter: usize, load: f64) -> Result<LoadTrial,
         let undecided = open.iter().zip(&verdicts).filter(|(_, verdict)| **verdict == Stability::Undecided);
         open = undecided.map(|(seed, _)| *seed).collect();
     }
-    search.progress.part().done(1.0);
+    search.tried();
     Ok(trial)
 }
 

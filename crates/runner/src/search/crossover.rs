@@ -1,7 +1,6 @@
 //! The load at which two arbiters are equal in a metric.
 
 use giveway_switch::stability::bisect;
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::runs::{Search, SearchError};
@@ -61,8 +60,11 @@ pub fn search(search: &Search<'_>, metric: &str) -> Result<Found, SearchError> {
 
 /// Runs both arbiters with every seed.
 fn run_both(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, SearchError> {
-    let value = |arbiter: usize, seed: u64| -> Result<f64, SearchError> {
-        let numbers = search.run(arbiter, load, seed, 1)?.numbers();
+    let seeds = search.seeds.len();
+    // Both arbiters with a seed, one after the other.
+    let values = search.all(2 * seeds, search.jobs, |place, turn| {
+        let (arbiter, seed) = (place % 2, search.seeds[place / 2]);
+        let numbers = search.run(turn, arbiter, load, seed, 1)?.numbers();
         let value = numbers.into_iter().find(|(name, _)| name == metric).and_then(|(_, value)| value);
         value.filter(|value| value.is_finite()).ok_or_else(|| SearchError::NotMeasured {
             arbiter: search.crossbar.arbiters[arbiter].to_string(),
@@ -70,16 +72,11 @@ fn run_both(search: &Search<'_>, metric: &str, load: f64) -> Result<Point, Searc
             seed,
             metric: metric.to_owned(),
         })
-    };
-    let pair = |seed: &u64| -> Result<[f64; 2], SearchError> {
-        let (first, second) = rayon::join(|| value(0, *seed), || value(1, *seed));
-        Ok([first?, second?])
-    };
-    let pairs = search.seeds.par_iter().map(pair).collect::<Result<Vec<_>, _>>()?;
-    let seeds = pairs.len();
+    })?;
+    let pairs: Vec<[f64; 2]> = values.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
     let mean = |of: usize| pairs.iter().map(|pair| pair[of]).sum::<f64>() / seeds as f64;
     let first_less = pairs.iter().filter(|[first, second]| first < second).count();
-    search.progress.part().done(1.0);
+    search.tried();
     Ok(Point { load, means: [mean(0), mean(1)], first_less, seeds })
 }
 

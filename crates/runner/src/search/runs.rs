@@ -1,14 +1,12 @@
 //! The runs of a search: one arbiter of the switch at a load.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use giveway_qdisc::units::nearest;
 use giveway_scenario::{Crossbar, Scenario, Trial};
 use giveway_switch::traffic::TrafficSpec;
 use giveway_switch::{Outcome as Ran, Sim, Spec};
+use giveway_trials::{Ended, Frontend, Runs, Turn, Unit};
 
 use crate::RunnerError;
-use crate::frontend::{Frontend, Progress, Unit, panic_message};
 
 /// The question of a search.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +60,8 @@ pub enum SearchError {
 /// A search on one switch.
 pub struct Search<'a> {
     frontend: &'a dyn Frontend,
+    /// The number of threads.
+    pub(super) jobs: usize,
     pub(super) question: Question<'a>,
     /// The switch, with the arbiters in question.
     pub(super) crossbar: Crossbar,
@@ -70,12 +70,12 @@ pub struct Search<'a> {
     pub(super) between: (f64, f64),
     /// The width of the last interval.
     pub(super) width: f64,
-    pub(super) progress: Progress,
+    progress: Runs<'a>,
 }
 
 impl<'a> Search<'a> {
     /// A search that halves the interval `between` until it is as narrow as `width`. `name` is shown at the
-    /// progress bar.
+    /// progress bar; `jobs` is the number of threads.
     ///
     /// # Errors
     /// [`RunnerError::Usage`] if the scenario has no parameter to search.
@@ -85,7 +85,7 @@ impl<'a> Search<'a> {
         question: Question<'a>,
         between: (f64, f64),
         width: f64,
-        frontend: &'a dyn Frontend,
+        (jobs, frontend): (usize, &'a dyn Frontend),
     ) -> Result<Search<'a>, RunnerError> {
         let crossbar = crossbar(scenario, question, between)?;
         let (low, high) = between;
@@ -95,26 +95,58 @@ impl<'a> Search<'a> {
             Question::Capacity => crossbar.arbiters.len(),
             Question::Crossover { .. } => 1,
         };
-        let progress = Progress::new(frontend, name, rows * questions, Unit::Runs);
-        Ok(Search { frontend, question, crossbar, seeds: scenario.seeds.clone(), between, width, progress })
+        let progress = Runs::new(frontend, name, rows * questions, Unit::Runs, jobs);
+        Ok(Search {
+            frontend,
+            jobs,
+            question,
+            crossbar,
+            seeds: scenario.seeds.clone(),
+            between,
+            width,
+            progress,
+        })
+    }
+
+    /// Runs tasks on `jobs` threads, and returns their results in order. The progress bar counts points of
+    /// the search, each of which has several runs.
+    ///
+    /// # Errors
+    /// The error of the first task that has one.
+    pub(super) fn all<R: Send>(
+        &self,
+        count: usize,
+        jobs: usize,
+        task: impl Fn(usize, &Turn<'_>) -> Result<R, SearchError> + Sync,
+    ) -> Result<Vec<R>, SearchError> {
+        Runs::hidden(self.frontend, jobs).all(count, task)
+    }
+
+    /// Moves the progress bar on by a point.
+    pub(super) fn tried(&self) {
+        self.progress.turn().skip();
     }
 
     /// Runs the switch `times` as long as in the scenario.
     ///
     /// # Errors
     /// When the user stopped it, or the run failed.
-    pub(super) fn run(&self, arbiter: usize, load: f64, seed: u64, times: u64) -> Result<Ran, SearchError> {
+    pub(super) fn run(
+        &self,
+        turn: &Turn<'_>,
+        arbiter: usize,
+        load: f64,
+        seed: u64,
+        times: u64,
+    ) -> Result<Ran, SearchError> {
         let mut crossbar = at_load(&self.crossbar, load).map_err(Box::new)?;
         crossbar.slots *= times;
         crossbar.warmup *= times;
         let trial = trial(&crossbar, arbiter, seed);
-        let running = AssertUnwindSafe(|| crossbar.run(&trial, &|_| !self.frontend.stopped()));
-        match catch_unwind(running) {
-            Ok(ran) => ran.ok_or(SearchError::Interrupted),
-            Err(panic) => {
-                let reason = panic_message(panic.as_ref());
-                Err(SearchError::Failed { arbiter: trial.name, load, seed, reason })
-            }
+        match turn.trial(|keep_running| crossbar.run(&trial, &|share| keep_running(share))) {
+            Ended::Finished(ran) => Ok(ran),
+            Ended::Stopped => Err(SearchError::Interrupted),
+            Ended::Failed(reason) => Err(SearchError::Failed { arbiter: trial.name, load, seed, reason }),
         }
     }
 }

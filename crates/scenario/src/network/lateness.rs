@@ -8,8 +8,8 @@ use giveway_qdisc::Span;
 
 use crate::diagnostic::Diagnostic;
 use crate::fields::Reading;
+use crate::hints::{clipped, listed};
 use crate::tree::Node;
-use crate::words::{clipped, listed};
 
 /// A distribution: the maximum of uniform delays, a name, or a file. `None` if it is wrong, which is reported
 /// at `node`.

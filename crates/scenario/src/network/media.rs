@@ -8,8 +8,8 @@ use giveway_sim::MediumPlan;
 use super::keys::{AirtimeKey, MediumKeys};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, head};
+use crate::hints::choices;
 use crate::tree::{Node, Table, Value};
-use crate::words::choices;
 
 /// The media of a scenario.
 #[derive(Debug, Default)]

@@ -20,9 +20,9 @@ use super::traffic;
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, wrong_type};
 use crate::file::{ScenarioFile, Top};
+use crate::hints::choices;
 use crate::schedule::{self, Schedule, Times};
 use crate::tree::{Node, Table};
-use crate::words::choices;
 
 /// Reads a scenario on a network. Returns `None` if anything in the file is wrong.
 pub(crate) fn read(reading: &mut Reading, file: &ScenarioFile<'_>) -> Option<(Network, Schedule)> {

@@ -63,7 +63,7 @@ pub(super) fn equipped(
 
 /// A function from pairs of nodes, sender first, to the measured ports that flows between them cross, on any
 /// of several equally short paths. Routes are computed without outages.
-pub type Crossed = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
+pub type PortsOnRoute = Arc<dyn Fn(&[(u16, u16)]) -> Vec<Vec<PortId>> + Send + Sync>;
 
 /// The setup of a recorder for a run.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ pub struct Measured {
     /// The measured ports; the first is the bottleneck of the tables.
     pub ports: Vec<PortId>,
     /// The measured ports that flows cross.
-    pub crossed: Crossed,
+    pub crossed: PortsOnRoute,
     /// The names of all ports, by number.
     pub port_names: Vec<String>,
     /// The rates of all ports, by number. The rate of a link that varies is the mean of what it offers in the
@@ -152,7 +152,7 @@ impl Network {
     }
 
     /// The function that returns the measured ports that flows cross.
-    fn crossed(&self) -> Crossed {
+    fn crossed(&self) -> PortsOnRoute {
         let nodes = self.nodes.len();
         let links: Vec<(u16, u16, u32)> =
             self.ports.iter().map(|port| (port.from, port.to, port.cost)).collect();

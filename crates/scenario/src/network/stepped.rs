@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use giveway_disciplines::Spec;
 use giveway_links::Police;
 use giveway_qdisc::{Invalid, LinkContext, Meta, PortId, Probe, Qdisc, Rate, Share, Span, Streams, Time};
-use giveway_sim::{Refused, Segment, Sim, Watched};
+use giveway_sim::{LinkChangeError, Segment, Sim, Watched};
 
 use super::model::Network;
 use super::run::{Build, Finished, discipline, equipped, named};
@@ -42,7 +42,7 @@ pub enum ChangeError {
     /// The parameter that is not valid at that link.
     Invalid(Invalid),
     /// The link cannot be changed in this way.
-    Refused(Refused),
+    Refused(LinkChangeError),
 }
 
 impl std::fmt::Display for ChangeError {
@@ -55,8 +55,8 @@ impl std::fmt::Display for ChangeError {
 }
 impl std::error::Error for ChangeError {}
 
-impl From<Refused> for ChangeError {
-    fn from(refused: Refused) -> ChangeError {
+impl From<LinkChangeError> for ChangeError {
+    fn from(refused: LinkChangeError) -> ChangeError {
         ChangeError::Refused(refused)
     }
 }
@@ -135,8 +135,8 @@ impl Stepped {
     ///
     /// # Errors
     /// If there is no such port.
-    pub fn context(&mut self, port: PortId) -> Result<LinkContext, Refused> {
-        let place = self.places.get_mut(port.0 as usize).ok_or(Refused::NoLink)?;
+    pub fn context(&mut self, port: PortId) -> Result<LinkContext, LinkChangeError> {
+        let place = self.places.get_mut(port.0 as usize).ok_or(LinkChangeError::NoLink)?;
         place.built += 1;
         let streams = place.context.streams.within(&format!("change {}", place.built));
         Ok(LinkContext { streams, ..place.context.clone() })
@@ -169,8 +169,8 @@ impl Stepped {
         port: PortId,
         qdisc: Box<dyn Qdisc<Segment>>,
         probe: &mut R,
-    ) -> Result<(), Refused> {
-        let place = self.places.get(port.0 as usize).ok_or(Refused::NoLink)?;
+    ) -> Result<(), LinkChangeError> {
+        let place = self.places.get(port.0 as usize).ok_or(LinkChangeError::NoLink)?;
         let new = equipped(qdisc, place.thin_acks, place.police);
         if self.watched.is_empty() {
             self.sim.replace(port.0, new, probe)
@@ -189,7 +189,7 @@ impl Stepped {
         port: PortId,
         rate: Rate,
         probe: &mut R,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), LinkChangeError> {
         if self.watched.is_empty() {
             self.sim.change_rate(port.0, rate, probe)?;
         } else {
@@ -203,7 +203,7 @@ impl Stepped {
     ///
     /// # Errors
     /// The reason for which the link cannot be changed.
-    pub fn change_delay(&mut self, port: PortId, delay: Span) -> Result<(), Refused> {
+    pub fn change_delay(&mut self, port: PortId, delay: Span) -> Result<(), LinkChangeError> {
         self.sim.change_delay(port.0, delay)
     }
 
@@ -211,7 +211,7 @@ impl Stepped {
     ///
     /// # Errors
     /// The reason for which the link cannot be changed.
-    pub fn change_loss(&mut self, port: PortId, loss: Share) -> Result<(), Refused> {
+    pub fn change_loss(&mut self, port: PortId, loss: Share) -> Result<(), LinkChangeError> {
         self.sim.change_loss(port.0, loss)
     }
 

@@ -11,8 +11,8 @@ use super::lateness::lateness;
 use super::topology::{Queue, Topology};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, wrong_type};
+use crate::hints::{choices, clipped};
 use crate::tree::{Node, Table, Value};
-use crate::words::{choices, clipped};
 
 /// The timing of the machines of a scenario.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::words::grouped;
+use crate::hints::grouped;
 
 /// The configuration of a kind of topology. Every file of a kind has one, named `Config`.
 pub trait Shape: Clone + PartialEq + Serialize + DeserializeOwned + JsonSchema {

@@ -18,8 +18,8 @@ use super::varying::{self, Variation};
 use super::varying_keys::Varied;
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, head, wrong_type};
+use crate::hints::{choices, grouped};
 use crate::tree::{Node, Table, Value};
-use crate::words::{choices, grouped};
 
 /// One direction of a link. Its index in the list of ports is its number.
 #[derive(Clone, Debug)]

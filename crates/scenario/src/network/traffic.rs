@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use giveway_qdisc::{Bytes, Dscp, Rate, Span, Streams, Time};
-use giveway_sim::{Placed, QuicConfig, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
+use giveway_sim::{NodeOrigin, QuicConfig, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
 use serde_json::{Map, Value as Json};
 
 use super::keys::TrafficKeys;
@@ -15,8 +15,8 @@ use super::quic;
 use super::topology::Topology;
 use crate::diagnostic::Diagnostic;
 use crate::fields::{Reading, keys};
+use crate::hints::grouped;
 use crate::tree::{Node, Table};
-use crate::words::grouped;
 
 /// One entry of the traffic. Its index in the list is its number in reports.
 #[derive(Clone, Debug)]
@@ -72,8 +72,8 @@ impl Stream {
             // Only sources that read names from a file need them. Copies for thousands of sources would add
             // up.
             nodes: match self.spec.placed() {
-                Placed::Scenario | Placed::Among => Vec::new(),
-                Placed::File | Placed::Either => nodes.to_vec(),
+                NodeOrigin::Scenario | NodeOrigin::Among => Vec::new(),
+                NodeOrigin::File | NodeOrigin::Either => nodes.to_vec(),
             },
         }
     }
@@ -208,7 +208,7 @@ fn entry(
     };
     let quic = quic::own(reading, table, of_quic);
     let (pairs, hosts) = match source? {
-        source if source.placed == Placed::Among => among(reading, table, &what, source, context).unzip(),
+        source if source.placed == NodeOrigin::Among => among(reading, table, &what, source, context).unzip(),
         source => {
             refuse_hosts(reading, table, &what, source);
             (pairs(reading, table, &what, source, common.every_pair, context), Some(Vec::new()))
@@ -265,16 +265,16 @@ fn pairs(
     context: &Context<'_>,
 ) -> Option<Vec<(u16, u16)>> {
     match source.placed {
-        Placed::File => {
+        NodeOrigin::File => {
             refuse_ends(reading, table, what, source);
             // If a link is not valid, its nodes are missing.
             return context.topology.whole.then(Vec::new);
         }
         // The file may name nodes. That is known once the source is built.
-        Placed::Either if !ENDS.iter().any(|key| table.has(key)) => {
+        NodeOrigin::Either if !ENDS.iter().any(|key| table.has(key)) => {
             return context.topology.whole.then(Vec::new);
         }
-        Placed::Either | Placed::Scenario | Placed::Among => {}
+        NodeOrigin::Either | NodeOrigin::Scenario | NodeOrigin::Among => {}
     }
     for key in ENDS.into_iter().filter(|key| !table.has(key)) {
         reading.missing(table, what, key);
@@ -355,7 +355,7 @@ fn refuse_hosts(reading: &mut Reading, table: &Table, what: &str, source: &Traff
     if table.has("hosts") {
         let message = format!("{what}: {} does not draw its pairs of nodes among hosts", source.entry.name);
         let help = match source.placed {
-            Placed::File => "leave hosts out",
+            NodeOrigin::File => "leave hosts out",
             _ => "write from and to",
         };
         reading.report(Diagnostic::error(table.place("hosts"), message).help(help));
@@ -397,14 +397,14 @@ fn resolve_pairs(
 ) -> Option<Vec<(u16, u16)>> {
     let place = stream.table.place("file");
     let Some(mut named) = named else {
-        if source.placed == Placed::Either && stream.pairs.is_empty() {
+        if source.placed == NodeOrigin::Either && stream.pairs.is_empty() {
             let wrong = Diagnostic::error(place, format!("{what}: the file names no nodes"));
             reading.report(wrong.help("write from and to, or give it the columns src and dst"));
             return None;
         }
         return Some(stream.pairs.clone());
     };
-    if source.placed == Placed::Either && refuse_ends(reading, &stream.table, what, source) {
+    if source.placed == NodeOrigin::Either && refuse_ends(reading, &stream.table, what, source) {
         return None;
     }
     named.sort_unstable();

@@ -15,8 +15,8 @@ use super::lateness::lateness;
 use super::varying_keys::{BurstyLoss, PoliceKeys, ReorderKeys, VaryingDelay, VaryingRate};
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, head};
+use crate::hints::{choices, clipped, listed};
 use crate::tree::{Node, Table, Value};
-use crate::words::{choices, clipped, listed};
 
 /// The varying quantities in one direction of a link.
 #[derive(Clone, Debug, Default)]

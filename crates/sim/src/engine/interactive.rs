@@ -12,7 +12,7 @@ use giveway_qdisc::{Port, Probe, Qdisc, Rate, Share, Span};
 
 use super::Sim;
 use crate::link::Link;
-use crate::refused::Refused;
+use crate::refused::LinkChangeError;
 use crate::segment::Segment;
 
 impl Sim {
@@ -53,7 +53,7 @@ impl Sim {
         link: u32,
         qdisc: Box<dyn Qdisc<Segment>>,
         probe: &mut R,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), LinkChangeError> {
         let now = self.now;
         self.changeable(link)?.replace(qdisc, now, probe);
         self.look(link, probe);
@@ -70,10 +70,10 @@ impl Sim {
         link: u32,
         rate: Rate,
         probe: &mut R,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), LinkChangeError> {
         let now = self.now;
         if rate == Rate::bit(0) {
-            return Err(Refused::NoRate);
+            return Err(LinkChangeError::NoRate);
         }
         self.changeable(link)?.change_rate(rate, now)?;
         self.look(link, probe);
@@ -85,8 +85,8 @@ impl Sim {
     ///
     /// # Errors
     /// If the delay of the link varies by itself, or the link cannot be changed.
-    pub fn change_delay(&mut self, link: u32, delay: Span) -> Result<(), Refused> {
-        let wire = self.wires.get(link as usize).ok_or(Refused::NoLink)?.clone();
+    pub fn change_delay(&mut self, link: u32, delay: Span) -> Result<(), LinkChangeError> {
+        let wire = self.wires.get(link as usize).ok_or(LinkChangeError::NoLink)?.clone();
         self.changeable(link)?.change_delay(delay, &wire)
     }
 
@@ -95,8 +95,8 @@ impl Sim {
     ///
     /// # Errors
     /// If the loss of the link follows a model, or the link cannot be changed.
-    pub fn change_loss(&mut self, link: u32, loss: Share) -> Result<(), Refused> {
-        let wire = self.wires.get(link as usize).ok_or(Refused::NoLink)?.clone();
+    pub fn change_loss(&mut self, link: u32, loss: Share) -> Result<(), LinkChangeError> {
+        let wire = self.wires.get(link as usize).ok_or(LinkChangeError::NoLink)?.clone();
         self.changeable(link)?.change_loss(loss, &wire)
     }
 
@@ -107,9 +107,9 @@ impl Sim {
     }
 
     /// The link, if it may be changed.
-    fn changeable(&mut self, link: u32) -> Result<&mut Link, Refused> {
-        let link = self.links.get_mut(link as usize).ok_or(Refused::NoLink)?;
-        if link.is_plain() { Err(Refused::Computed) } else { Ok(link) }
+    fn changeable(&mut self, link: u32) -> Result<&mut Link, LinkChangeError> {
+        let link = self.links.get_mut(link as usize).ok_or(LinkChangeError::NoLink)?;
+        if link.is_plain() { Err(LinkChangeError::Computed) } else { Ok(link) }
     }
 
     /// Lets a link look at its queue as after an arrival.

@@ -58,7 +58,7 @@ impl Acks {
 
     /// Adds a packet. False if it was received before.
     #[inline]
-    pub fn arrived(&mut self, number: u64, ecn: Ecn) -> bool {
+    pub fn on_arrival(&mut self, number: u64, ecn: Ecn) -> bool {
         if number < self.floor || self.received.contains(number) {
             return false;
         }
@@ -66,6 +66,7 @@ impl Acks {
         if self.received.list().len() > MAX_RANGES
             && let Some((_, to)) = self.received.first()
         {
+            // RFC 9000, section 13.2.3: a receiver that forgets a range must not accept its packets again.
             self.floor = to;
             self.received.forget_first();
         }
@@ -105,6 +106,8 @@ impl Acks {
     /// True if the arrival of `number` shows that packets are out of order, by as many as are requested.
     fn is_disordered(&self, number: u64, before: Option<u64>) -> bool {
         match (self.reordering, before) {
+            // draft-ietf-quic-ack-frequency: 0 turns off the acknowledgement at once, and 1 is the rule of
+            // RFC 9000, section 13.2.1.
             (0, _) | (_, None) => false,
             (1, Some(largest)) => number < largest || number > largest + 1,
             (most, Some(_)) => {
@@ -150,7 +153,7 @@ mod tests {
         let mut due = Vec::new();
         for (number, at) in numbers.iter().zip(0..) {
             let now = Time::ms(at);
-            assert!(acks.arrived(*number, Ecn::NotCapable));
+            assert!(acks.on_arrival(*number, Ecn::NotCapable));
             acks.wait(*number, (false, false), false, now, config.max_ack_delay);
             if acks.due <= now {
                 due.push(at);
@@ -175,12 +178,12 @@ mod tests {
     fn old_ranges_are_forgotten_and_count_as_received() {
         let mut acks = Acks::new();
         for number in 0..100 {
-            assert!(acks.arrived(2 * number, Ecn::Marked));
+            assert!(acks.on_arrival(2 * number, Ecn::Marked));
         }
         assert_eq!(acks.received.list().len(), MAX_RANGES);
-        assert!(!acks.arrived(1, Ecn::NotCapable), "too old to know");
-        assert!(acks.arrived(197, Ecn::NotCapable));
-        assert!(!acks.arrived(197, Ecn::NotCapable), "a duplicate");
+        assert!(!acks.on_arrival(1, Ecn::NotCapable), "too old to know");
+        assert!(acks.on_arrival(197, Ecn::NotCapable));
+        assert!(!acks.on_arrival(197, Ecn::NotCapable), "a duplicate");
         assert_eq!(acks.counts, EcnCounts { marked: 100, capable: 0 });
     }
 }

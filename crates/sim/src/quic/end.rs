@@ -11,7 +11,7 @@ use super::acks::Acks;
 use super::config::QuicConfig;
 use super::control;
 use super::handshake::{CLIENT_HELLO, Handshake};
-use super::packet::{AckFrame, Kind};
+use super::packet::{AckFrame, PacketType};
 use super::recovery::Recovery;
 use super::sent::{Frame, FrameKind, Sent};
 use super::streams::{Streams, Windows};
@@ -193,6 +193,7 @@ impl End {
     /// The longest delay of an acknowledgement by the other end: none during the handshake.
     #[inline]
     fn delay(&self, config: &QuicConfig) -> Span {
+        // RFC 9002, section 6.2.1: Initial and Handshake packets are acknowledged without delay.
         if self.handshake.is_complete { config.max_ack_delay } else { Span::ZERO }
     }
 
@@ -209,16 +210,17 @@ impl End {
         out: &mut Vec<Packet<Segment>>,
     ) {
         self.handshake.received(u64::from(meta.bytes.saturating_sub(UDP_HEADER)));
-        if !self.acks.arrived(segment.seq, meta.ecn) {
+        // RFC 9000, section 12.3: a packet that arrives a second time is discarded.
+        if !self.acks.on_arrival(segment.seq, meta.ecn) {
             return self.send(now, config, out);
         }
         self.received_at = now;
-        let kind = Kind::of(segment);
+        let kind = PacketType::of(segment);
         // RFC 9000, section 8.1: a packet that only the receiver of the server's answer can have encrypted.
-        self.handshake.is_validated |= kind >= Kind::Handshake;
+        self.handshake.is_validated |= kind >= PacketType::Handshake;
         if let Some(ack) = AckFrame::read(segment) {
             let delay = self.delay(config);
-            if self.path.acknowledged(&ack, delay, now, config) {
+            if self.path.on_ack(&ack, delay, now, config) {
                 // RFC 9002, section 6.2.1: a client that the server may not answer yet keeps its back-off.
                 if !self.is_client || self.handshake.is_complete {
                     self.path.backoffs = 0;
@@ -236,7 +238,8 @@ impl End {
                 self.acks.request(config);
             }
             let at_once =
-                matches!(kind, Kind::Initial | Kind::Handshake) || packet.control & control::IMMEDIATE != 0;
+                // RFC 9000, section 13.2.1: packets of the handshake are acknowledged at once.
+                matches!(kind, PacketType::Initial | PacketType::Handshake) || packet.control & control::IMMEDIATE != 0;
             let marked = meta.ecn == Ecn::Marked;
             self.acks.wait(segment.seq, (at_once, joined), marked, now, config.max_ack_delay);
         }
@@ -247,12 +250,12 @@ impl End {
     #[inline]
     fn frame(&mut self, frame: &Frame, config: &QuicConfig) {
         if frame.kind != FrameKind::Crypto {
-            if self.streams.arrived(frame) && !self.outcome.progress.contains(&frame.stream) {
+            if self.streams.on_arrival(frame) && !self.outcome.progress.contains(&frame.stream) {
                 self.outcome.progress.push(frame.stream);
             }
             return;
         }
-        let progress = self.handshake.arrived(frame, config);
+        let progress = self.handshake.on_arrival(frame, config);
         self.outcome.accepted |= progress.accepted;
         if progress.completed {
             self.path.backoffs = 0;
@@ -261,6 +264,7 @@ impl End {
                 self.control |= control::FREQUENCY;
             }
             if !self.is_client {
+                // RFC 9001, section 4.1.2: HANDSHAKE_DONE confirms the handshake to the client.
                 self.control |= control::DONE;
             }
         }
@@ -273,14 +277,14 @@ impl End {
             (std::mem::take(&mut self.path.acked), std::mem::take(&mut self.path.lost));
         for frame in acked.drain(..) {
             match frame.kind {
-                FrameKind::Crypto => self.handshake.send.acked(&frame),
-                _ => self.streams.acked(&frame),
+                FrameKind::Crypto => self.handshake.send.on_ack(&frame),
+                _ => self.streams.on_ack(&frame),
             }
         }
         for frame in lost.drain(..) {
             match frame.kind {
-                FrameKind::Crypto => self.handshake.send.lost(&frame),
-                _ => self.streams.lost(&frame),
+                FrameKind::Crypto => self.handshake.send.on_loss(&frame),
+                _ => self.streams.on_loss(&frame),
             }
         }
         // The buffers are used again.
@@ -294,16 +298,19 @@ impl End {
     pub fn on_timer(&mut self, now: Time, config: &QuicConfig, out: &mut Vec<Packet<Segment>>) {
         if now >= self.path.loss_at {
             let delay = self.delay(config);
-            self.path.timed_out(delay, now, config);
+            self.path.on_timeout(delay, now, config);
             self.settle();
         } else if now >= self.probe_at {
             let silent = now.since(self.received_at);
+            // RFC 9000, section 10.1: the connection is closed without a message.
             if !config.idle_timeout.is_zero() && silent >= config.idle_timeout {
                 self.outcome.aborted = true;
                 return;
             }
             self.path.backoffs += 1;
             self.counts.timeouts += 1;
+            // RFC 9002, section 6.2.2.1: with nothing in flight one packet is enough to let a server send
+            // that waits for the proof of an address.
             self.probes = if self.path.in_flight() > 0 { PROBES } else { 1 };
         }
         self.send(now, config, out);

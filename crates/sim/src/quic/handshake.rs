@@ -64,13 +64,15 @@ impl Handshake {
     }
 
     /// A message of the other end has arrived.
-    pub fn arrived(&mut self, frame: &Frame, config: &QuicConfig) -> Progress {
-        self.receive.arrived(frame);
+    pub fn on_arrival(&mut self, frame: &Frame, config: &QuicConfig) -> Progress {
+        self.receive.on_arrival(frame);
         let (first, all) = self.expected;
         let mut progress = Progress::default();
         if !self.is_client && !self.answered && self.receive.delivered() >= first {
             self.answered = true;
             self.sends_data = true;
+            // The server has the keys of the connection with the first message: its data may follow its own
+            // messages at once.
             self.send.write(if config.zero_rtt { RESUMED } else { config.certificates.0 });
             progress.accepted = config.zero_rtt;
         }
@@ -106,7 +108,7 @@ impl Handshake {
 
     /// A datagram leaves.
     #[inline]
-    pub fn sent(&mut self, payload: u64) {
+    pub fn on_send(&mut self, payload: u64) {
         if !self.is_validated {
             self.sent += payload;
         }

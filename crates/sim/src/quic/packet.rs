@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `seq` | packet number |
 //! | `len` | bytes of stream data |
-//! | `ace` | [`Kind`]: the header |
+//! | `ace` | [`PacketType`]: the header |
 //! | `ack` | largest number acknowledged, 48 bits, and above it the acknowledgement delay in units of 8 µs |
 //! | `sacks` | number of acknowledged ranges |
 //! | `sack` | the ranges, and the counts of ECN, in six words |
@@ -39,7 +39,7 @@ const MAX_RANGES: (usize, usize) = (4, 6);
 /// The header of a packet: the level of its encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Kind {
+pub enum PacketType {
     /// The first packet of an end.
     Initial,
     /// Data of the client before the handshake is complete.
@@ -50,23 +50,23 @@ pub enum Kind {
     OneRtt,
 }
 
-impl Kind {
+impl PacketType {
     /// The kind of a segment.
-    pub fn of(segment: &Segment) -> Kind {
+    pub fn of(segment: &Segment) -> PacketType {
         match segment.ace {
-            0 => Kind::Initial,
-            1 => Kind::ZeroRtt,
-            2 => Kind::Handshake,
-            _ => Kind::OneRtt,
+            0 => PacketType::Initial,
+            1 => PacketType::ZeroRtt,
+            2 => PacketType::Handshake,
+            _ => PacketType::OneRtt,
         }
     }
 
     /// Length of header and authentication, bytes.
     pub const fn overhead(self) -> u32 {
         TAG + match self {
-            Kind::Initial => INITIAL_HEADER,
-            Kind::ZeroRtt | Kind::Handshake => LONG_HEADER,
-            Kind::OneRtt => SHORT_HEADER,
+            PacketType::Initial => INITIAL_HEADER,
+            PacketType::ZeroRtt | PacketType::Handshake => LONG_HEADER,
+            PacketType::OneRtt => SHORT_HEADER,
         }
     }
 }
@@ -125,6 +125,7 @@ impl AckFrame {
         let (mut count, mut above) = (1, first);
         for (from, to) in received.iter().rev().skip(1).copied().take(most - 1) {
             let (gap, length) = (above - to, (to - 1 - from).min(0xffff));
+            // Half a word is left for a gap: ranges below it are reported no more.
             if gap > 0xffff {
                 break;
             }
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn numbers_have_the_lengths_of_the_standard() {
         assert_eq!([0, 63, 64, 16_383, 16_384, (1 << 30) - 1, 1 << 30].map(varint), [1, 1, 2, 2, 4, 4, 8]);
-        assert_eq!(Kind::OneRtt.overhead(), 27);
+        assert_eq!(PacketType::OneRtt.overhead(), 27);
         assert_eq!(stream_frame(0, 0), 4, "type, number and length");
         assert_eq!(stream_frame(20, 100_000), 9);
     }

@@ -139,6 +139,8 @@ impl Recovery {
     pub fn probe_timeout(&self, delay: Span, config: &QuicConfig) -> Span {
         match self.rtt.mean() {
             Some(mean) => mean + (self.rtt.variation() * 4).max(GRANULARITY) + delay,
+            // RFC 9002, section 5.3: before the first sample the variation is half the initial round-trip
+            // time.
             None => config.initial_rtt * 3,
         }
     }
@@ -167,7 +169,7 @@ impl Recovery {
     /// The application starts to send after a pause.
     pub fn resume(&mut self, timeout: Span, now: Time) {
         if self.in_flight == 0 && self.position > 0 && now.since(self.last_sent) > timeout {
-            self.controller.idled(now);
+            self.controller.on_idle(now);
         }
     }
 
@@ -178,9 +180,9 @@ impl Recovery {
         if let Some(delivery) = &mut self.delivery {
             let idle = self.in_flight == 0;
             if idle && delivery.is_app_limited() {
-                self.controller.resumed(now);
+                self.controller.on_resume(now);
             }
-            delivery.sent(self.in_flight + size, idle, now);
+            delivery.on_send(self.in_flight + size, idle, now);
         }
         self.sent.push(number, now, self.position, bytes as u16, control, capable);
         self.position += size;
@@ -191,7 +193,7 @@ impl Recovery {
     /// The application has no data to send although the window has space.
     pub fn app_limited(&mut self) {
         if let Some(delivery) = &mut self.delivery {
-            delivery.app_limited(self.in_flight);
+            delivery.set_app_limited(self.in_flight);
         }
     }
 
@@ -205,7 +207,7 @@ impl Recovery {
     /// Handles an acknowledgement: RFC 9002, appendix A.7. `delay` is the longest delay of an
     /// acknowledgement.
     #[inline]
-    pub fn acknowledged(&mut self, ack: &AckFrame, delay: Span, now: Time, config: &QuicConfig) -> bool {
+    pub fn on_ack(&mut self, ack: &AckFrame, delay: Span, now: Time, config: &QuicConfig) -> bool {
         let prior = self.in_flight;
         let newly = self.settle(ack, delay, now);
         let Some(newest) = newly.newest else { return false };
@@ -214,13 +216,16 @@ impl Recovery {
         if config.ecn && advances {
             self.count_marks(ack, &newly, now, config);
         }
+        // RFC 9002, section 7.3.2: marks and losses of one recovery period shrink the window once.
         let marked = self.newly_marked > 0 && !self.needs.own_marks && self.begins_recovery(newest);
         if marked {
             self.reduced_at = Some(now);
             let loss = self.loss(prior, now);
-            self.controller.marked(&loss);
+            self.controller.on_mark(&loss);
         }
         self.detect(prior, delay, now, config);
+        // RFC 9002, section 7.3.2: a packet that was sent after the window shrank ends the recovery period.
+        // Until then the window does not grow.
         let grows = self.begins_recovery(newest);
         if grows && self.phase != Phase::Open {
             self.phase = Phase::Open;
@@ -230,14 +235,14 @@ impl Recovery {
         let cwnd_limited = self.cwnd_limited || prior >= self.controller.window();
         if grows {
             let Newly { bytes, sample, .. } = newly;
-            self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight: prior, cwnd_limited });
+            self.controller.on_ack(&Ack { now, bytes, rtt, sample, una, next, flight: prior, cwnd_limited });
         }
         self.feed_back(&newly, prior, cwnd_limited, now);
         let late = Sent::late(now, self.probe_timeout(delay, config));
         let delivery = &mut self.delivery;
         self.sent.forget(late, || {
             if let Some(delivery) = delivery {
-                delivery.at(now).removed();
+                delivery.at(now).on_removal();
             }
         });
         true
@@ -261,7 +266,7 @@ impl Recovery {
                 self.acked.extend(packet.frames().map(|frame| sent.frame(frame)));
                 if let Some(delivery) = &mut self.delivery {
                     let (len, at) = (u32::from(packet.bytes), packet.at);
-                    delivery.at(now).received(Received { index: place, end: 0, len, at, ambiguous: false });
+                    delivery.at(now).on_receipt(Received { index: place, end: 0, len, at, ambiguous: false });
                 }
                 // RFC 9002, section 5.1: only the largest number measures a round trip.
                 if packet.number == ack.largest {
@@ -279,19 +284,24 @@ impl Recovery {
         }
         self.least = self.least.min(latest);
         self.latest = latest;
+        // RFC 9002, section 5.3: the reported delay is subtracted unless the result would be below the
+        // smallest round-trip time.
         let adjusted = if latest >= self.least + delay { latest - delay } else { latest };
-        self.rtt.measured(adjusted);
+        self.rtt.add_sample(adjusted);
         adjusted
     }
 
     /// Enters the counts of ECN, and checks them: RFC 9000, section 13.4.2.1.
     fn count_marks(&mut self, ack: &AckFrame, newly: &Newly, now: Time, config: &QuicConfig) {
         let Some(counts) = ack.ecn else {
+            // The acknowledged packets had ECT, but are not counted: the path or the other end clears the
+            // field.
             self.ecn_failed |= newly.capable > 0;
             return;
         };
         let marked = counts.marked.wrapping_sub(self.counted.marked);
         let capable = counts.capable.wrapping_sub(self.counted.capable);
+        // Each of these packets must be in one of the counts.
         self.ecn_failed |= marked.saturating_add(capable) < newly.capable;
         self.counted = counts;
         // A count of packets: none is larger than a full one.
@@ -299,7 +309,7 @@ impl Recovery {
         if self.needs.marks {
             let (una, next, rtt) = (self.una(), self.position, self.smoothed());
             let (acked, bytes) = (newly.bytes, self.newly_marked);
-            self.controller.marks(&Marks { now, acked, marked: bytes, una, next, rtt });
+            self.controller.on_mark_counts(&Marks { now, acked, marked: bytes, una, next, rtt });
         }
     }
 
@@ -318,7 +328,7 @@ impl Recovery {
     }
 
     /// The loss timer has expired.
-    pub fn timed_out(&mut self, delay: Span, now: Time, config: &QuicConfig) {
+    pub fn on_timeout(&mut self, delay: Span, now: Time, config: &QuicConfig) {
         let prior = self.in_flight;
         self.detect(prior, delay, now, config);
         self.feed_back(&Newly::default(), prior, false, now);
@@ -328,6 +338,8 @@ impl Recovery {
     fn detect(&mut self, flight: u64, delay: Span, now: Time, config: &QuicConfig) {
         self.loss_at = Time::NEVER;
         let Some(largest) = self.largest_acked else { return };
+        // RFC 9002, section 6.1.2: the larger of both times, so that neither a slow average nor one quick
+        // sample declares packets lost.
         let patience = (self.latest.max(self.smoothed()) * 9 / 8).max(GRANULARITY);
         let (mut newest, mut bytes) = (None, 0);
         let places = self.sent.open(0, largest);
@@ -352,19 +364,20 @@ impl Recovery {
         let Some(newest) = newest else { return };
         self.newly_lost += bytes;
         if let Some(delivery) = &mut self.delivery {
-            delivery.lost(bytes);
+            delivery.on_loss(bytes);
         }
         if self.begins_recovery(newest) {
             self.reduced_at = Some(now);
             self.phase = Phase::Recovery;
             let loss = self.loss(flight, now);
-            self.controller.lost(&loss);
+            self.controller.on_loss(&loss);
         }
+        // RFC 9002, section 7.6.1: without back-off, so that it is the same however many probes were sent.
         let long = self.probe_timeout(delay, config) * PERSISTENT;
         if self.longest_loss(places.map(|place| self.sent.at(place))) > long {
             self.phase = Phase::Timeout;
             let loss = self.loss(flight, now);
-            self.controller.timed_out(&loss, true);
+            self.controller.on_timeout(&loss, true);
         }
     }
 
@@ -388,7 +401,7 @@ impl Recovery {
         let (una, rtt) = (self.una(), self.smoothed());
         let Some(delivery) = &mut self.delivery else { return };
         let measured = delivery.sample(self.least);
-        self.controller.feedback(&Feedback {
+        self.controller.on_feedback(&Feedback {
             now,
             una,
             next: self.position,

@@ -58,6 +58,8 @@ impl SendHalf {
 
     /// Takes the next frame with at most `space` bytes, of which `fresh` may be new; `None` if there is none.
     pub fn take(&mut self, stream: u32, kind: FrameKind, space: u64, fresh: u64) -> Option<Frame> {
+        // RFC 9000, section 13.3: lost data comes before new data. Flow control has counted it already, so
+        // `fresh` does not limit it.
         let (offset, len) = match self.lost.first() {
             Some((from, to)) => (from, (to - from).min(space)),
             None => (self.next, self.unsent().min(space).min(fresh)),
@@ -88,7 +90,7 @@ impl SendHalf {
     }
 
     /// A frame has arrived at the other end.
-    pub fn acked(&mut self, frame: &Frame) {
+    pub fn on_ack(&mut self, frame: &Frame) {
         let end = frame.offset + u64::from(frame.len);
         self.acked.insert(frame.offset, end);
         if !self.lost.is_empty() {
@@ -100,7 +102,7 @@ impl SendHalf {
     }
 
     /// A frame counts as lost. What is acknowledged meanwhile is not retransmitted.
-    pub fn lost(&mut self, frame: &Frame) {
+    pub fn on_loss(&mut self, frame: &Frame) {
         let end = frame.offset + u64::from(frame.len);
         self.lost.insert(frame.offset, end);
         for (from, to) in self.acked.list() {
@@ -142,11 +144,11 @@ impl ReceiveHalf {
     }
 
     /// Adds the bytes of a frame. Returns the number of bytes that are now available in order.
-    pub fn arrived(&mut self, frame: &Frame) -> u64 {
+    pub fn on_arrival(&mut self, frame: &Frame) -> u64 {
         let last = frame.kind == FrameKind::Last;
         let len = u64::from(frame.len) + u64::from(last);
         let before = self.data.delivered();
-        self.data.arrived(frame.offset + 1, len, last);
+        self.data.on_arrival(frame.offset + 1, len, last);
         self.data.delivered() - before
     }
 
@@ -314,20 +316,20 @@ impl Streams {
     }
 
     /// A frame has arrived at the other end.
-    pub fn acked(&mut self, frame: &Frame) {
+    pub fn on_ack(&mut self, frame: &Frame) {
         if matches!(frame.kind, FrameKind::Data | FrameKind::Last)
             && let Some(this) = self.get(frame.stream)
         {
-            this.send.acked(frame);
+            this.send.on_ack(frame);
         }
     }
 
     /// A frame is lost.
-    pub fn lost(&mut self, frame: &Frame) {
+    pub fn on_loss(&mut self, frame: &Frame) {
         match frame.kind {
             FrameKind::Data | FrameKind::Last => {
                 if let Some(this) = self.get(frame.stream) {
-                    this.send.lost(frame);
+                    this.send.on_loss(frame);
                     self.make_ready(frame.stream, true);
                 }
             }
@@ -359,7 +361,7 @@ impl Streams {
 
     /// A frame has arrived. Returns true if its stream has more data in order, or has ended.
     #[inline]
-    pub fn arrived(&mut self, frame: &Frame) -> bool {
+    pub fn on_arrival(&mut self, frame: &Frame) -> bool {
         match frame.kind {
             FrameKind::Data | FrameKind::Last => self.data(frame),
             FrameKind::Limit => {
@@ -373,6 +375,7 @@ impl Streams {
             }
             FrameKind::StreamLimit => {
                 if let Some(this) = self.get(frame.stream) {
+                    // RFC 9000, section 4.1: a limit that is not larger is late, and is ignored.
                     this.send.limit = this.send.limit.max(frame.offset);
                     self.make_ready(frame.stream, false);
                 }
@@ -388,13 +391,15 @@ impl Streams {
         let Some(this) = self.get(frame.stream) else { return false };
         let receive = &mut this.receive;
         let was_finished = receive.data.finished();
-        let new = receive.arrived(frame);
+        let new = receive.on_arrival(frame);
         let is_finished = receive.data.finished();
+        // A stream whose end has arrived needs no more credit.
         let raises = receive.granted - receive.delivered() <= window / 2 && !is_finished;
         if raises {
             receive.granted = receive.delivered() + window;
         }
         self.flow.taken += new;
+        // A limit that waits to leave is read when it does, so that one frame is enough.
         if raises && !self.raised.contains(&frame.stream) {
             self.raised.push_back(frame.stream);
         }

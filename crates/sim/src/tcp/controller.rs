@@ -136,16 +136,16 @@ pub struct Loss {
 /// The needs of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// [`Controller::feedback`] for every acknowledgement, with delivery rates.
+    /// [`Controller::on_feedback`] for every acknowledgement, with delivery rates.
     pub feedback: bool,
-    /// [`Controller::marks`] for every acknowledgement.
+    /// [`Controller::on_mark_counts`] for every acknowledgement.
     pub marks: bool,
     /// Segments leave at [`Controller::pacing_rate`], whatever the configuration says.
     pub pacing: bool,
     /// The controller sets the window in recovery itself. Otherwise the sender does: proportional rate
     /// reduction.
     pub own_recovery: bool,
-    /// The controller answers marks in [`Controller::marks`]; [`Controller::marked`] is not called.
+    /// The controller answers marks in [`Controller::on_mark_counts`]; [`Controller::on_mark`] is not called.
     pub own_marks: bool,
     /// Packets carry ECT(1): RFC 9331, section 4.1.
     pub ect1: bool,
@@ -160,33 +160,33 @@ pub trait Controller {
         Needs::default()
     }
     /// New data was acknowledged outside of recovery.
-    fn acked(&mut self, ack: &Ack);
-    /// An acknowledgement arrived, in recovery or not: before [`marked`](Controller::marked). Only if it
+    fn on_ack(&mut self, ack: &Ack);
+    /// An acknowledgement arrived, in recovery or not: before [`on_mark`](Controller::on_mark). Only if it
     /// needs [`marks`](Needs::marks).
-    fn marks(&mut self, _marks: &Marks) {}
-    /// An acknowledgement arrived, in recovery or not: after [`acked`](Controller::acked). Only if it needs
+    fn on_mark_counts(&mut self, _marks: &Marks) {}
+    /// An acknowledgement arrived, in recovery or not: after [`on_ack`](Controller::on_ack). Only if it needs
     /// [`feedback`](Needs::feedback).
-    fn feedback(&mut self, _feedback: &Feedback) {}
+    fn on_feedback(&mut self, _feedback: &Feedback) {}
     /// Acknowledgements indicate a loss; called at most once per window.
-    fn lost(&mut self, loss: &Loss);
+    fn on_loss(&mut self, loss: &Loss);
     /// The peer echoed a Congestion Experienced mark; called at most once per window.
-    fn marked(&mut self, loss: &Loss) {
-        self.lost(loss);
+    fn on_mark(&mut self, loss: &Loss) {
+        self.on_loss(loss);
     }
     /// The retransmission timer expired. `first` is false if it expired before for the same data.
-    fn timed_out(&mut self, loss: &Loss, first: bool);
+    fn on_timeout(&mut self, loss: &Loss, first: bool);
     /// The last reduction answered a loss that was none: the window and the threshold, in bytes, had these
     /// values before it.
-    fn undone(&mut self, _window: u64, _threshold: u64, _now: Time) {}
+    fn on_undo(&mut self, _window: u64, _threshold: u64, _now: Time) {}
     /// The sender was idle for longer than one retransmission timeout: RFC 5681, section 4.1.
-    fn idled(&mut self, now: Time);
+    fn on_idle(&mut self, now: Time);
     /// The application has not filled the window: it falls to `window` bytes if it is larger, and the
     /// threshold rises to `threshold` if it is lower. A controller that measures the path has no use for
     /// that.
-    fn unused(&mut self, _window: u64, _threshold: u64) {}
+    fn on_unused(&mut self, _window: u64, _threshold: u64) {}
     /// A segment is about to leave, and nothing is in the network because the application had no packets to
     /// send. Only if it needs [`feedback`](Needs::feedback).
-    fn resumed(&mut self, _now: Time) {}
+    fn on_resume(&mut self, _now: Time) {}
     /// True if the controller keeps the data in flight small to measure the path: delivery rates then count
     /// as limited by the application.
     fn limits_itself(&self) -> bool {

@@ -110,13 +110,13 @@ impl Delivery {
     }
 
     /// A new segment leaves; `pipe` has its bytes and `idle` is true if nothing was in the network before.
-    pub fn sent(&mut self, pipe: u64, idle: bool, now: Time) {
+    pub fn on_send(&mut self, pipe: u64, idle: bool, now: Time) {
         let snapshot = self.snapshot(pipe, idle, now);
         self.packets.push_back(snapshot);
     }
 
     /// The segment with the place `index` leaves again.
-    pub fn sent_again(&mut self, index: usize, pipe: u64, now: Time) {
+    pub fn on_retransmission(&mut self, index: usize, pipe: u64, now: Time) {
         let snapshot = self.snapshot(pipe, false, now);
         self.packets[index] = snapshot;
     }
@@ -137,18 +137,20 @@ impl Delivery {
     }
 
     /// Bytes count as lost, or no longer.
-    pub fn lost(&mut self, bytes: u64) {
+    pub fn on_loss(&mut self, bytes: u64) {
         self.lost += bytes;
     }
 
     /// The application has no data to send although the window has space; `pipe` is in the network.
-    pub fn app_limited(&mut self, pipe: u64) {
+    pub fn set_app_limited(&mut self, pipe: u64) {
+        // Until what is in the network now has arrived, rates show the application. Zero would mean no limit.
         self.app_limited = (self.delivered + pipe).max(1);
     }
 
     /// The sample of the acknowledgement whose segments were just observed. A rate in less than `least`, the
     /// smallest round-trip time, would come from acknowledgements that were compressed.
     pub fn sample(&mut self, least: Span) -> Sample {
+        // The pause has left the network.
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
@@ -156,9 +158,13 @@ impl Delivery {
         let Some((at, packet)) = self.newest.take() else {
             return Sample { newly_delivered, ..Sample::default() };
         };
+        // Data cannot be delivered faster than they were sent, and acknowledgements that were compressed on
+        // their way arrive faster than the data did. So the longer of both times gives a rate that is never
+        // too high.
         let sending = at.since(packet.first_sent);
         let acknowledging = self.delivered_at.since(packet.delivered_at);
         let interval = sending.max(acknowledging);
+        // The next sample of the same flight starts where this one ends.
         self.first_sent = at;
         let rate_bytes = if interval >= least { self.delivered - packet.delivered } else { 0 };
         if rate_bytes > 0 {
@@ -201,18 +207,19 @@ pub struct Arriving<'a> {
 
 impl Deliveries for Arriving<'_> {
     #[inline]
-    fn received(&mut self, segment: Received) {
+    fn on_receipt(&mut self, segment: Received) {
         let delivery = &mut *self.delivery;
         delivery.delivered += u64::from(segment.len);
         delivery.newly += u64::from(segment.len);
         delivery.delivered_at = self.now;
+        // Of segments with the same time the last one counts.
         if delivery.newest.is_none_or(|(at, _)| segment.at >= at) {
             delivery.newest = Some((segment.at, delivery.packets[segment.index]));
         }
     }
 
     #[inline]
-    fn removed(&mut self) {
+    fn on_removal(&mut self) {
         self.delivery.packets.pop_front();
     }
 }
@@ -221,7 +228,7 @@ impl Deliveries for Arriving<'_> {
 mod tests {
     use super::*;
 
-    fn received(index: usize, at: Time) -> Received {
+    fn receipt(index: usize, at: Time) -> Received {
         Received { index, end: 0, len: 1000, at, ambiguous: false }
     }
 
@@ -232,22 +239,22 @@ mod tests {
     fn the_slower_of_sending_and_arriving_is_the_rate() {
         let mut delivery = Delivery::new();
         for n in 0..10 {
-            delivery.sent(1000 * (n + 1), n == 0, Time::ZERO);
+            delivery.on_send(1000 * (n + 1), n == 0, Time::ZERO);
         }
         let mut rates = Vec::new();
         for n in 0..10 {
             let mut arriving = delivery.at(Time::ms(10 + n));
-            arriving.received(received(0, Time::ZERO));
-            arriving.removed();
+            arriving.on_receipt(receipt(0, Time::ZERO));
+            arriving.on_removal();
             let sample = delivery.sample(Span::ms(10));
             rates.push((sample.rate_bytes, sample.interval));
-            delivery.sent(10_000, false, Time::ms(10 + n));
+            delivery.on_send(10_000, false, Time::ms(10 + n));
         }
         assert_eq!(rates[0], (1000, Span::ms(10)), "the first round trip has delivered one segment");
         assert_eq!(rates[9], (10_000, Span::ms(19)));
         let mut arriving = delivery.at(Time::ms(20));
-        arriving.received(received(0, Time::ms(10)));
-        arriving.removed();
+        arriving.on_receipt(receipt(0, Time::ms(10)));
+        arriving.on_removal();
         let sample = delivery.sample(Span::ms(10));
         assert_eq!(
             (sample.rate_bytes, sample.interval),
@@ -260,16 +267,16 @@ mod tests {
     #[test]
     fn a_sender_without_data_marks_its_samples() {
         let mut delivery = Delivery::new();
-        delivery.sent(1000, true, Time::ZERO);
-        delivery.app_limited(1000);
-        delivery.sent(1000, false, Time::ms(1));
+        delivery.on_send(1000, true, Time::ZERO);
+        delivery.set_app_limited(1000);
+        delivery.on_send(1000, false, Time::ms(1));
         let mut arriving = delivery.at(Time::ms(10));
-        arriving.received(received(0, Time::ZERO));
-        arriving.removed();
+        arriving.on_receipt(receipt(0, Time::ZERO));
+        arriving.on_removal();
         assert!(!delivery.sample(Span::ZERO).app_limited, "it was sent before");
         let mut arriving = delivery.at(Time::ms(11));
-        arriving.received(received(0, Time::ms(1)));
-        arriving.removed();
+        arriving.on_receipt(receipt(0, Time::ms(1)));
+        arriving.on_removal();
         assert!(delivery.sample(Span::ZERO).app_limited);
     }
 }

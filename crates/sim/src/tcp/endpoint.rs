@@ -3,7 +3,7 @@
 //! Its sending half is a [`Sender`]. An end that never sends data has none: the receiver of a one-way
 //! transfer gets it with its FIN, so that a connection takes little memory until then.
 //!
-//! Read in this order: `segment` (an arriving segment), `send`, `on_timer` (retransmission and delayed
+//! Read in this order: `on_segment` (an arriving segment), `send`, `on_timer` (retransmission and delayed
 //! acknowledgements).
 
 use giveway_qdisc::{Causes, Packet, Rate, Span, Time};
@@ -193,7 +193,7 @@ impl Endpoint {
     // -- arriving segments --------------------------------------------------------------------------
 
     /// Handles an arriving segment. Segments to send go to `out`.
-    pub fn segment(
+    pub fn on_segment(
         &mut self,
         segment: &Segment,
         arriving: Arriving,
@@ -225,7 +225,7 @@ impl Endpoint {
         if segment.has(Segment::ACK)
             && let Some(sender) = &mut self.sender
         {
-            sender.acknowledged(segment, &mut self.outlet, now, config);
+            sender.on_ack(segment, &mut self.outlet, now, config);
         }
         let acknowledge = self.data(segment, arriving, now, config, &mut outcome, out);
         let before = out.len();
@@ -258,6 +258,7 @@ impl Endpoint {
                 self.state = State::Accepting(tries);
                 self.outlet.last_sent = now;
                 if tries == 1 {
+                    // A repeated SYN may offer less, but the first one decides.
                     self.outlet.mode = negotiation::accepted(segment.ace, config);
                 }
                 let answer = negotiation::answer(self.outlet.mode, arriving.marked, tries);
@@ -271,7 +272,7 @@ impl Endpoint {
                 if accurate && is_first(segment) && negotiation::confirmed(segment.ace).is_none() {
                     self.outlet.mode = EcnMode::Off;
                 }
-                self.opened(tries, now, config);
+                self.on_open(tries, now, config);
                 outcome.connected = true;
                 true
             }
@@ -280,7 +281,7 @@ impl Endpoint {
                 if self.outlet.mode == EcnMode::Accurate {
                     self.outlet.confirmation = Some(negotiation::code(arriving.marked));
                 }
-                self.opened(tries, now, config);
+                self.on_open(tries, now, config);
                 outcome.connected = true;
                 // The third segment of the handshake carries data if the application has written some.
                 let before = out.len();
@@ -295,13 +296,13 @@ impl Endpoint {
         }
     }
 
-    fn opened(&mut self, tries: u8, now: Time, config: &TcpConfig) {
+    fn on_open(&mut self, tries: u8, now: Time, config: &TcpConfig) {
         self.state = State::Open;
         self.outlet.backoffs = 0;
         self.outlet.retransmit_at = Time::NEVER;
         // RFC 6298, section 3 (Karn): a SYN that was retransmitted gives no round-trip sample.
         if tries == 1 {
-            self.outlet.rtt.measured(now.since(self.outlet.last_sent), config);
+            self.outlet.rtt.add_sample(now.since(self.outlet.last_sent), config);
         } else {
             self.outlet.rtt.after_slow_handshake(config);
             self.slow_handshake = true;
@@ -334,13 +335,13 @@ impl Endpoint {
             return false;
         }
         let before = self.outlet.receiver.delivered();
-        let arrival = self.outlet.receiver.arrived(segment.seq, len, segment.has(Segment::FIN));
+        let arrival = self.outlet.receiver.on_arrival(segment.seq, len, segment.has(Segment::FIN));
         outcome.received = self.outlet.receiver.delivered() > before;
         outcome.peer_closed = self.outlet.receiver.finished() && arrival != Arrival::Duplicate;
         if arrival == Arrival::Duplicate
             && let Some(reports) = &mut self.outlet.reports
         {
-            reports.duplicated(segment.seq, segment.seq + len, config);
+            reports.on_duplicate(segment.seq, segment.seq + len, config);
         }
         // RFC 5681, section 4.2: at least every second segment is acknowledged at once, and so is one that
         // arrives out of order or fills a gap.
@@ -358,6 +359,8 @@ impl Endpoint {
             reports.quick -= 1;
             at_once = true;
         }
+        // RFC 9293, section 3.8.6.3: an acknowledgement may be delayed by at most half a second. The timer
+        // starts with the first segment that waits.
         if !at_once && self.acknowledge_at == Time::NEVER {
             self.acknowledge_at = now + config.delayed_ack_timer;
         }
@@ -452,19 +455,19 @@ impl Endpoint {
         }
         if now >= self.outlet.retransmit_at {
             self.outlet.retransmit_at = Time::NEVER;
-            self.timed_out(now, config, &mut outcome, out);
+            self.on_timeout(now, config, &mut outcome, out);
         }
         if now >= self.outlet.wake_at
             && let Some(sender) = &mut self.sender
         {
-            sender.woken(&mut self.outlet, now, config, out);
+            sender.on_timer(&mut self.outlet, now, config, out);
             self.send(now, config, out);
         }
         outcome
     }
 
     /// The retransmission timer has expired: RFC 6298, section 5, rules (5.4) to (5.7).
-    fn timed_out(
+    fn on_timeout(
         &mut self,
         now: Time,
         config: &TcpConfig,
@@ -497,7 +500,7 @@ impl Endpoint {
             }
             State::Open => {
                 let first = self.outlet.backoffs == 1;
-                self.sender(config).timed_out(first, now, config);
+                self.sender(config).on_timeout(first, now, config);
                 self.send(now, config, out);
             }
             State::Listening | State::GivenUp => {}

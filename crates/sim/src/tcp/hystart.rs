@@ -77,8 +77,8 @@ impl HyStart {
         growth: G,
     ) -> (G, bool) {
         let phase = match self {
-            HyStart::Plus(plus) => plus.acked(ack),
-            HyStart::Classic(classic) => classic.acked(ack, segments),
+            HyStart::Plus(plus) => plus.on_ack(ack),
+            HyStart::Classic(classic) => classic.on_ack(ack, segments),
         };
         match (self, phase) {
             (_, Phase::Slow) => (growth, false),
@@ -106,10 +106,11 @@ pub(crate) struct Classic {
 }
 
 impl Classic {
-    fn acked(&mut self, ack: &Ack, segments: u64) -> Phase {
+    fn on_ack(&mut self, ack: &Ack, segments: u64) -> Phase {
         let Some(rtt) = ack.sample else { return Phase::Slow };
         let least = self.least.map_or(rtt, |least| least.min(rtt));
         self.least = Some(least);
+        // A round ends when the data is acknowledged that was the newest at its start.
         if ack.una > self.round_end {
             self.round_end = ack.next;
             (self.begun, self.train, self.current, self.samples) = (ack.now, ack.now, None, 0);
@@ -117,6 +118,8 @@ impl Classic {
         if segments < LOW_WINDOW {
             return Phase::Slow;
         }
+        // Acknowledgements in close succession are those of one train. A train that lasts for half the
+        // smallest round-trip time fills the path in one direction.
         if ack.now.since(self.train) <= TRAIN_GAP {
             self.train = ack.now;
             if ack.now.since(self.begun) > least / 2 {
@@ -156,11 +159,13 @@ struct Conservative {
 
 impl Plus {
     /// Handles an acknowledgement of new data in the first slow start.
-    fn acked(&mut self, ack: &Ack) -> Phase {
+    fn on_ack(&mut self, ack: &Ack) -> Phase {
         if let Some(rtt) = ack.sample {
             self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
             self.samples += 1;
         }
+        // RFC 9406, section 4.2: each acknowledgement compares, once the round has enough samples; it does
+        // not wait for the end of the round.
         self.compare();
         if ack.una >= self.round_end {
             self.round_end = ack.next;
@@ -182,12 +187,15 @@ impl Plus {
         let (Some(current), true) = (self.current, self.samples >= N_RTT_SAMPLE) else { return };
         match self.conservative {
             Some(Conservative { baseline, .. }) => {
+                // RFC 9406, section 4.2: the growth was jitter, and slow start resumes.
                 if current < baseline {
                     self.conservative = None;
                 }
             }
             None => {
                 let Some(last) = self.last else { return };
+                // RFC 9406, section 4.2: an eighth of the round-trip time, at least 4 ms, since less is
+                // jitter, and at most 16 ms, so that a long path does not queue for longer.
                 let threshold = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
                 if current >= last + threshold {
                     self.conservative = Some(Conservative { baseline: current, rounds: 0 });
@@ -207,7 +215,7 @@ mod tests {
         let acks = (1..=10).map(|ack| {
             let una = number * 10 + ack;
             let (bytes, flight) = (1000, 10_000);
-            hystart.acked(&Ack {
+            hystart.on_ack(&Ack {
                 now: Time::ZERO,
                 bytes,
                 rtt,

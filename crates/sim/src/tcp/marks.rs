@@ -30,13 +30,17 @@ impl Marks {
 
     /// Handles an acknowledgement that reports `delivered` new bytes. Returns the bytes that were marked.
     pub fn arrived(&mut self, segment: &Segment, delivered: u64, mss: u64) -> u64 {
+        // RFC 9768, section 3.2.2: the field has three bits of the count, so a difference is modulo 8.
         let packets = segment.ace.wrapping_sub(self.ace) & 7;
         self.ace = segment.ace;
         if let Some((bytes, _)) = segment.accecn() {
+            // RFC 9768, section 3.2.3: the counters of the option have 24 bits.
             let marked = bytes.wrapping_sub(self.bytes) & 0xff_ffff;
             self.bytes = bytes;
             return u64::from(marked);
         }
+        // Without the option only packets are known. They are taken to be full, but no more bytes are marked
+        // than were delivered.
         (u64::from(packets) * mss).min(delivered.max(u64::from(packets > 0) * mss))
     }
 }

@@ -62,12 +62,14 @@ pub(super) fn accepted(offer: Flags, config: &TcpConfig) -> EcnMode {
         CLASSIC => EcnMode::Classic,
         _ => EcnMode::Off,
     };
+    // The modes are in order of what they can do, and the lower one works for both.
     offered.min(config.peer_mode())
 }
 
 /// The flags of a SYN-ACK that is sent for the `tries`-th time, after a SYN that arrived with a mark or not.
 pub(super) fn answer(mode: EcnMode, marked: bool, tries: u8) -> Flags {
     match mode {
+        // RFC 9768, section 3.1.4.2: if others were lost, the SYN-ACK may go without the flags.
         EcnMode::Accurate if tries <= 2 => code(marked),
         EcnMode::Accurate | EcnMode::Off => 0,
         EcnMode::Classic => CLASSIC_ANSWER,

@@ -135,6 +135,8 @@ impl Outlet {
     #[inline]
     pub fn emit_ack(&mut self, (seq, end): (u64, u64), config: &TcpConfig, out: &mut Vec<Packet<Segment>>) {
         let mut segment = self.segment(seq);
+        // It acknowledges new data and has no other content, so a filter of acknowledgements may drop an
+        // earlier one in its favour.
         let more = self.receiver.pending() > 0;
         self.acknowledge(&mut segment, config.sack);
         let advances = more && segment.is_plain_ack() && !self.echo;
@@ -171,6 +173,7 @@ impl Outlet {
             from: self.identity.from,
             to: self.identity.to,
             offset: saturated(segment.seq.saturating_sub(1)),
+            // At least the packet itself is left, so that no size is zero.
             remaining: saturated(end.saturating_sub(segment.seq)).max(bytes),
             reserved: self.identity.reserved,
             ..Meta::default()

@@ -53,6 +53,8 @@ pub(crate) fn gap(
     }
     let window = window.max(1);
     let in_slow_start = window < controller.threshold();
+    // The window doubles in a round trip of slow start: a pacer at one window per round trip would hold it
+    // back.
     let ratio = if in_slow_start { ratios.slow_start } else { ratios.avoidance };
     Some(rtt.scale(mss * 100, window * u64::from(ratio)))
 }
@@ -88,6 +90,7 @@ impl Bursts {
         if self.most <= 1 || gap.is_zero() {
             return 1;
         }
+        // A slow sender sends one packet at a time, and a fast one bursts of the same time.
         (self.time.as_ps() / gap.as_ps()).max(self.least).min(self.most)
     }
 }
@@ -102,6 +105,7 @@ impl Pacer {
     /// in the schedule. A packet takes `gap`.
     #[inline]
     pub fn delays(&mut self, gap: Span, bursts: Bursts, now: Time) -> Option<Time> {
+        // The burst was scheduled as a whole with its first packet.
         if self.burst > 0 {
             self.burst -= 1;
             return None;

@@ -15,7 +15,7 @@
 //! - 40 bytes in the sender, and a division for each acknowledgement in recovery.
 //!
 //! # References
-//! - RFC 9937, sections 5 and 6; RFC 6937.
+//! - RFC 9937, sections 6.1 and 6.2; RFC 6937.
 
 /// A reduction that is under way; all sizes in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// Starts a reduction from `flight` bytes to `threshold`: RFC 9937, section 5.
+    /// Starts a reduction from `flight` bytes to `threshold`: RFC 9937, section 6.1.
     pub fn begin(flight: u64, threshold: u64, window: u64) -> Prr {
         Prr { threshold, flight: flight.max(1), delivered: 0, out: 0, window }
     }
@@ -44,21 +44,25 @@ impl Prr {
     }
 
     /// Bytes have been sent.
-    pub fn sent(&mut self, bytes: u64) {
+    pub fn on_send(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
     /// An acknowledgement has delivered `delivered` bytes, and `pipe` are left in the network. `safe` is true
-    /// if it advances without further losses: RFC 9937, section 6.
-    pub fn acknowledged(&mut self, delivered: u64, pipe: u64, safe: bool, mss: u64) {
+    /// if it advances without further losses: RFC 9937, section 6.2.
+    pub fn on_ack(&mut self, delivered: u64, pipe: u64, safe: bool, mss: u64) {
         if delivered == 0 {
             return;
         }
         self.delivered += delivered;
         let mut send = if pipe > self.threshold {
+            // RFC 9937, section 6.2, the proportional part: what has left follows what has arrived, in the
+            // ratio of the two windows.
             let share = (self.delivered * self.threshold).div_ceil(self.flight);
             share.next_multiple_of(mss).saturating_sub(self.out)
         } else {
+            // RFC 9937, section 6.2, the reduction bound: as much leaves as arrives, and with progress one
+            // segment more, but never above the threshold.
             let most = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
             most.min(self.threshold - pipe)
         };
@@ -83,11 +87,11 @@ mod tests {
         let mut sent = 0;
         for _ in 0..98 {
             pipe -= mss;
-            prr.acknowledged(mss, pipe, false, mss);
+            prr.on_ack(mss, pipe, false, mss);
             while pipe + mss <= prr.window() {
                 pipe += mss;
                 sent += 1;
-                prr.sent(mss);
+                prr.on_send(mss);
             }
         }
         assert_eq!((sent, pipe), (69, 70_000));
@@ -98,13 +102,13 @@ mod tests {
     #[test]
     fn many_losses_are_followed_by_slow_start_to_the_threshold() {
         let mut prr = Prr::begin(100_000, 70_000, 100_000);
-        prr.acknowledged(1000, 50_000, false, 1000);
+        prr.on_ack(1000, 50_000, false, 1000);
         assert_eq!(prr.window(), 51_000, "conservation of packets");
-        prr.sent(1000);
-        prr.acknowledged(1000, 50_000, true, 1000);
+        prr.on_send(1000);
+        prr.on_ack(1000, 50_000, true, 1000);
         assert_eq!(prr.window(), 52_000, "and one segment");
-        prr.sent(2000);
-        prr.acknowledged(1000, 69_500, true, 1000);
+        prr.on_send(2000);
+        prr.on_ack(1000, 69_500, true, 1000);
         assert_eq!(prr.window(), 70_000, "never above the threshold");
     }
 }

@@ -96,7 +96,7 @@ impl Rack {
     }
 
     /// A round-trip time was measured: RFC 8985, section 6.2, step 1. The filter is the smallest of all.
-    pub fn measured(&mut self, rtt: Span) {
+    pub fn add_sample(&mut self, rtt: Span) {
         self.least = self.least.min(rtt);
     }
 
@@ -107,13 +107,13 @@ impl Rack {
     }
 
     /// The segment that ends at `end` was retransmitted.
-    pub fn retransmitted(&mut self, end: u64, now: Time) {
+    pub fn on_retransmission(&mut self, end: u64, now: Time) {
         self.retransmitted.push_back((end, now));
     }
 
     /// A D-SACK arrived. `una` and `next` are the bounds of what is outstanding: RFC 8985, section 6.2, step
     /// 4.
-    pub fn dsack(&mut self, una: u64, next: u64) {
+    pub fn on_dsack(&mut self, una: u64, next: u64) {
         self.end_dsack_round(una);
         if self.dsack_round.is_none() {
             self.dsack_round = Some(next);
@@ -129,7 +129,7 @@ impl Rack {
     }
 
     /// A recovery has ended: RFC 8985, section 6.2, step 4.
-    pub fn recovered(&mut self) {
+    pub fn on_recovery_end(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.multiplier = 1;
@@ -139,9 +139,12 @@ impl Rack {
     /// The reordering window: RFC 8985, section 6.2, step 4. `recovering` is true in fast recovery and after
     /// a timeout.
     pub fn window(&self, board: &Scoreboard, mss: u64, srtt: Span, recovering: bool) -> Span {
+        // Without reordering, three segments above a hole mean a loss at once, as three duplicate
+        // acknowledgements would.
         if !self.reordering && (recovering || board.sacked() >= DUP_THRESH * mss) {
             return Span::ZERO;
         }
+        // More than a round-trip time would delay a repair longer than most reordering lasts.
         (self.least() / 4 * u64::from(self.multiplier)).min(srtt)
     }
 
@@ -152,6 +155,8 @@ impl Rack {
         let (mut lost, mut waits) = board.lose_originals(self.newest, patience, now);
         while let Some((end, at)) = self.retransmitted.front().copied() {
             if board.pending_retransmission(end, at).is_some() {
+                // Segments of one burst have the same time: the sequence number decides which was sent first
+                // (RFC 8985, section 6.2, step 2, RACK_sent_after).
                 if (at, end) >= self.newest {
                     break;
                 }
@@ -163,13 +168,14 @@ impl Rack {
             }
             self.retransmitted.pop_front();
         }
+        // One timer, for the last segment that still waits: RFC 8985, section 6.2, step 5.
         self.reorder_at = waits.map_or(Time::NEVER, |at| at + patience);
         lost
     }
 
     /// The timeout: marks the first segment as lost, and all that are older than the reordering window. RFC
     /// 8985, section 6.3. Returns their length.
-    pub fn timed_out(&mut self, board: &mut Scoreboard, window: Span, now: Time) -> u64 {
+    pub fn on_timeout(&mut self, board: &mut Scoreboard, window: Span, now: Time) -> u64 {
         (self.reorder_at, self.probe_at, self.probe) = (Time::NEVER, Time::NEVER, None);
         let lost = board.lose_after_timeout(self.rtt + window, now);
         // A retransmission that is too young to count as lost may be lost nevertheless.
@@ -180,24 +186,27 @@ impl Rack {
     /// A timeout or a recovery was spurious. So what seemed to acknowledge a retransmission acknowledged the
     /// original, which RFC 8985, section 6.2, step 2, ignores. Otherwise the originals that are still on the
     /// way, all sent before that retransmission, would count as lost at once.
-    pub fn was_spurious(&mut self) {
+    pub fn on_spurious(&mut self) {
         (self.newest, self.rtt) = self.original;
     }
 
     /// Sets the timer of the probe: RFC 8985, section 7.2. `srtt` is zero before the first measurement, and
     /// `alone` is true if one segment is in flight.
     pub fn schedule_probe(&mut self, srtt: Span, alone: bool, timeout_at: Time, now: Time) {
+        // RFC 8985, section 7.2: a receiver may delay the acknowledgement of a single segment, so the probe
+        // of one waits for that, too.
         let wait = match srtt.is_zero() {
             true => Span::s(1),
             false => srtt * 2 + if alone { MAX_ACK_DELAY } else { Span::ZERO },
         };
+        // A probe after the timeout would come too late.
         self.probe_at = (now + wait).min(timeout_at);
     }
 
     /// Handles an acknowledgement with respect to the probe: RFC 8985, section 7.4. True if the probe
     /// repaired a loss, so that the window must shrink. `ack` is cumulative; `dsack` if it reports a
     /// duplicate; `pure` if it acknowledges nothing new.
-    pub fn probe_acknowledged(&mut self, ack: u64, dsack: bool, pure: bool) -> bool {
+    pub fn on_probe_ack(&mut self, ack: u64, dsack: bool, pure: bool) -> bool {
         let Some((end, repeats)) = self.probe else { return false };
         if ack < end {
             return false;
@@ -207,6 +216,8 @@ impl Rack {
             self.probe = None;
             return false;
         }
+        // RFC 8985, section 7.4.2: data after the probe is acknowledged without a D-SACK, so the probe has
+        // filled a hole.
         if ack > end {
             self.probe = None;
             return true;
@@ -232,10 +243,11 @@ pub struct Arriving<'a> {
 impl Deliveries for Arriving<'_> {
     /// RFC 8985, section 6.2, steps 2 and 3.
     #[inline]
-    fn received(&mut self, segment: Received) {
+    fn on_receipt(&mut self, segment: Received) {
         let rack = &mut *self.rack;
         let rtt = self.now.since(segment.at);
         rack.highest = rack.highest.max(segment.end);
+        // RFC 8985, section 6.2, step 3: an original that arrives below what has arrived was overtaken.
         if segment.end <= self.highest && !segment.ambiguous {
             rack.reordering = true;
         }
@@ -261,29 +273,29 @@ impl Deliveries for Arriving<'_> {
 /// Two observers.
 impl<A: Deliveries, B: Deliveries> Deliveries for (A, B) {
     #[inline]
-    fn received(&mut self, segment: Received) {
-        self.0.received(segment);
-        self.1.received(segment);
+    fn on_receipt(&mut self, segment: Received) {
+        self.0.on_receipt(segment);
+        self.1.on_receipt(segment);
     }
     #[inline]
-    fn removed(&mut self) {
-        self.0.removed();
-        self.1.removed();
+    fn on_removal(&mut self) {
+        self.0.on_removal();
+        self.1.on_removal();
     }
 }
 
 /// An observer that may be missing.
 impl<A: Deliveries> Deliveries for Option<A> {
     #[inline]
-    fn received(&mut self, segment: Received) {
+    fn on_receipt(&mut self, segment: Received) {
         if let Some(one) = self {
-            one.received(segment);
+            one.on_receipt(segment);
         }
     }
     #[inline]
-    fn removed(&mut self) {
+    fn on_removal(&mut self) {
         if let Some(one) = self {
-            one.removed();
+            one.on_removal();
         }
     }
 }
@@ -308,8 +320,8 @@ mod tests {
 
     impl Driven {
         fn retransmit(&mut self, seq: u64, len: u32, now: Time) {
-            self.board.retransmitted(Retransmission { seq, len }, now);
-            self.rack.retransmitted(seq + u64::from(len), now);
+            self.board.on_retransmission(Retransmission { seq, len }, now);
+            self.rack.on_retransmission(seq + u64::from(len), now);
         }
 
         fn detect(&mut self, srtt: Span, now: Time) {
@@ -331,14 +343,14 @@ mod tests {
                 self.board.sack(from.parse().unwrap(), to.parse().unwrap(), &mut arriving);
             }
             if let Ok(sample) = row["sample_us"].parse() {
-                self.rack.measured(Span::us(sample));
+                self.rack.add_sample(Span::us(sample));
             }
             if dsack {
-                self.rack.dsack(self.board.una(), self.board.next());
+                self.rack.on_dsack(self.board.una(), self.board.next());
             }
             if self.recovering && self.board.una() >= self.recovery_point {
                 self.recovering = false;
-                self.rack.recovered();
+                self.rack.on_recovery_end();
             }
             self.detect(srtt, now);
         }
@@ -352,7 +364,7 @@ mod tests {
         for ms in 0..4 {
             board.push(100, Time::ms(ms));
         }
-        assert_eq!(rack.timed_out(&mut board, Span::ZERO, Time::ms(300)), 400);
+        assert_eq!(rack.on_timeout(&mut board, Span::ZERO, Time::ms(300)), 400);
         board.find_all();
         assert_eq!((board.lost(), board.pipe()), (vec![], 400));
         let now = Time::ms(310);
@@ -363,8 +375,8 @@ mod tests {
     }
 
     fn retransmit(board: &mut Scoreboard, rack: &mut Rack, seq: u64, now: Time) {
-        board.retransmitted(Retransmission { seq, len: 100 }, now);
-        rack.retransmitted(seq + 100, now);
+        board.on_retransmission(Retransmission { seq, len: 100 }, now);
+        rack.on_retransmission(seq + 100, now);
     }
 
     /// Four segments leave together, and the path takes 400 ms of a sudden. The first leaves again after the
@@ -373,16 +385,16 @@ mod tests {
     #[test]
     fn a_spurious_timeout_makes_no_segment_late() {
         let (mut board, mut rack) = (Scoreboard::new(1), Rack::new());
-        rack.measured(Span::ms(50));
+        rack.add_sample(Span::ms(50));
         for _ in 0..4 {
             board.push(100, Time::ZERO);
         }
-        rack.timed_out(&mut board, Span::ZERO, Time::ms(300));
+        rack.on_timeout(&mut board, Span::ZERO, Time::ms(300));
         retransmit(&mut board, &mut rack, 1, Time::ms(300));
         let now = Time::ms(400);
         board.ack(201, &mut rack.at(now));
         board.find_all();
-        rack.was_spurious();
+        rack.on_spurious();
         assert_eq!(rack.detect(&mut board, Span::ZERO, now), 0);
         assert_eq!((rack.rtt, rack.reorder_at), (Span::ms(400), Time::NEVER));
     }
@@ -396,7 +408,7 @@ mod tests {
             board.push(100, Time::ms(ms));
         }
         retransmit(&mut board, &mut rack, 101, Time::ms(50));
-        rack.timed_out(&mut board, Span::ZERO, Time::ms(300));
+        rack.on_timeout(&mut board, Span::ZERO, Time::ms(300));
         retransmit(&mut board, &mut rack, 1, Time::ms(300));
         board.find_all();
         board.push(100, Time::ms(320));
@@ -417,7 +429,7 @@ mod tests {
         board.sack(301, 401, &mut rack.at(Time::ms(103)));
         rack.detect(&mut board, Span::ZERO, Time::ms(103));
         retransmit(&mut board, &mut rack, 101, Time::ms(250));
-        rack.timed_out(&mut board, Span::ZERO, Time::ms(300));
+        rack.on_timeout(&mut board, Span::ZERO, Time::ms(300));
         assert_eq!(board.lost(), [1, 201]);
         retransmit(&mut board, &mut rack, 1, Time::ms(300));
         retransmit(&mut board, &mut rack, 201, Time::ms(300));
@@ -458,7 +470,7 @@ mod tests {
                 ("ack", _, _) => this.acknowledged(&row, srtt, now),
                 ("reo_timer", _, _) => this.detect(srtt, now),
                 ("rto_timer", _, _) => {
-                    this.rack.timed_out(&mut this.board, this.window, now);
+                    this.rack.on_timeout(&mut this.board, this.window, now);
                     (this.recovering, this.recovery_point) = (true, this.board.next());
                 }
                 ("pto_timer", _, "none") => {}

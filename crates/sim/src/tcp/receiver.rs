@@ -63,8 +63,9 @@ impl Receiver {
 
     /// Adds a segment of `len` sequence numbers from `seq` on; `fin` if its last one is the FIN.
     #[inline]
-    pub fn arrived(&mut self, seq: u64, len: u64, fin: bool) -> Arrival {
+    pub fn on_arrival(&mut self, seq: u64, len: u64, fin: bool) -> Arrival {
         let end = seq + len;
+        // The FIN takes the last sequence number of its segment: RFC 9293, section 3.4.
         if fin {
             self.fin = end - 1;
         }
@@ -104,6 +105,7 @@ impl Receiver {
             }
             apart
         });
+        // RFC 2018, section 4: the block that has just changed goes first.
         self.out_of_order.list_mut().insert(0, (start, end));
         Arrival::OutOfOrder
     }
@@ -133,6 +135,8 @@ impl Receiver {
         segment.flags |= Segment::ACK;
         segment.ack = self.next;
         if sack && !self.out_of_order.is_empty() {
+            // RFC 2018, section 3: with time stamps an option has space for three blocks. Each is repeated in
+            // at least three acknowledgements, some of which may be lost: RFC 2018, section 4.
             let blocks = self.out_of_order.list().iter().take(segment.sack.len());
             for (block, (from, to)) in segment.sack.iter_mut().zip(blocks) {
                 // A receiver window is at most 2^30 bytes, so distances fit.
@@ -158,16 +162,16 @@ mod tests {
     fn the_most_recent_block_is_first() {
         let mut receiver = Receiver::new(1);
         for seq in [201, 401, 601, 801, 301] {
-            assert_eq!(receiver.arrived(seq, 100, false), Arrival::OutOfOrder);
+            assert_eq!(receiver.on_arrival(seq, 100, false), Arrival::OutOfOrder);
         }
         assert_eq!(blocks(&mut receiver), [(201, 501), (801, 901), (601, 701)]);
         assert_eq!(
-            receiver.arrived(1, 200, false),
+            receiver.on_arrival(1, 200, false),
             Arrival::OutOfOrder,
             "a segment that fills a gap is acknowledged at once"
         );
         assert_eq!(receiver.next(), 501);
-        assert_eq!(receiver.arrived(101, 100, false), Arrival::Duplicate);
+        assert_eq!(receiver.on_arrival(101, 100, false), Arrival::Duplicate);
     }
 
     proptest! {
@@ -177,7 +181,7 @@ mod tests {
             let mut receiver = Receiver::new(0);
             let mut set = std::collections::BTreeSet::new();
             for (seq, len) in segments {
-                receiver.arrived(seq, len, false);
+                receiver.on_arrival(seq, len, false);
                 set.extend(seq..seq + len);
                 let next = (0..).find(|n| !set.contains(n)).unwrap();
                 prop_assert_eq!(receiver.next(), next);

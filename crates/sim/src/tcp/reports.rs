@@ -56,7 +56,8 @@ impl Reports {
     }
 
     /// A segment arrived twice.
-    pub fn duplicated(&mut self, from: u64, to: u64, config: &TcpConfig) {
+    pub fn on_duplicate(&mut self, from: u64, to: u64, config: &TcpConfig) {
+        // A duplicate means that the sender retransmits, with a small window: it needs every acknowledgement.
         self.quick = config.quick_acks;
         if config.dsack {
             self.duplicate = Some((from, to));
@@ -80,6 +81,8 @@ impl Reports {
         if let Some((from, to)) = self.duplicate.take() {
             // RFC 2883, section 4: the block of the duplicate comes first, and the others follow.
             segment.sack.rotate_right(1);
+            // The duplicate may lie below what is acknowledged (RFC 2883, section 4.1), so the distance may
+            // be negative.
             let distance = |seq: u64| (seq.wrapping_sub(segment.ack)) as u32;
             segment.sack[0] = (distance(from), distance(to));
             segment.sacks = (segment.sacks + 1).min(segment.sack.len() as u8);
@@ -89,6 +92,7 @@ impl Reports {
             segment.ace = self.packets;
             if segment.len == 0 {
                 segment.flags |= Segment::ACCECN;
+                // The option takes the place of the third block.
                 segment.sacks = segment.sacks.min(2);
                 segment.sack[2] = (self.marked, self.ect1);
             }
@@ -106,7 +110,7 @@ mod tests {
         let mut reports = Reports::new(&config).unwrap();
         let mut segment = Segment { ack: 5001, sacks: 1, ..Segment::default() };
         segment.sack[0] = (1000, 2000);
-        reports.duplicated(3001, 4001, &config);
+        reports.on_duplicate(3001, 4001, &config);
         reports.write(&mut segment, EcnMode::Off);
         assert!(segment.has(Segment::DSACK));
         assert_eq!(segment.blocks().collect::<Vec<_>>(), [(3001, 4001), (6001, 7001)]);

@@ -43,10 +43,11 @@ impl RightSizing {
 
     /// An acknowledgement arrived: everything below `una`, and everything below `next` was sent.
     #[inline]
-    pub fn acknowledged(&mut self, una: u64, next: u64, mss: u64) {
+    pub fn on_ack(&mut self, una: u64, next: u64, mss: u64) {
         if una < self.until {
             return;
         }
+        // What was acknowledged between two round trips was read in the first.
         let read = una - self.from;
         (self.from, self.until) = (una, next.max(una + 1));
         if read <= self.read {
@@ -70,13 +71,13 @@ mod tests {
         let (mut una, mut flight) = (1, 14_480);
         for _ in 0..6 {
             assert!(sizing.window() >= flight, "{} is below {flight}", sizing.window());
-            sizing.acknowledged(una, una + flight, 1448);
+            sizing.on_ack(una, una + flight, 1448);
             una += flight;
             flight *= 2;
         }
         let grown = sizing.window();
-        sizing.acknowledged(una, una + 1000, 1448);
-        sizing.acknowledged(una + 1000, una + 2000, 1448);
+        sizing.on_ack(una, una + 1000, 1448);
+        sizing.on_ack(una + 1000, una + 2000, 1448);
         assert_eq!(sizing.window(), grown.max(sizing.window()), "it does not shrink");
         assert!(sizing.window() <= 3 << 20);
     }

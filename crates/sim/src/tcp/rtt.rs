@@ -23,7 +23,7 @@ impl Smoothed {
     }
 
     /// Adds a round-trip time.
-    pub fn measured(&mut self, rtt: Span) {
+    pub fn add_sample(&mut self, rtt: Span) {
         self.mean = match self.mean {
             // RFC 6298, section 2, rule (2.2): SRTT = R, RTTVAR = R / 2.
             NOT_MEASURED => {
@@ -67,9 +67,9 @@ impl RttEstimator {
 
     /// Adds a round-trip time, which must come from a segment that was sent once: RFC 6298, section 3 (Karn).
     /// It also undoes any back-off.
-    pub fn measured(&mut self, rtt: Span, config: &TcpConfig) {
+    pub fn add_sample(&mut self, rtt: Span, config: &TcpConfig) {
         let rtt = on_clock(rtt, config.clock);
-        self.smoothed.measured(rtt);
+        self.smoothed.add_sample(rtt);
         let Smoothed { mean, variation } = self.smoothed;
         // RFC 6298, section 2: RTO = SRTT + max(G, 4 RTTVAR). Rules (2.4) and (2.5): the bounds.
         // Linux adds at least its smallest timeout to SRTT.
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(rtt.timeout(), Span::s(1));
         let mut table = Vec::new();
         for sample in [100, 200, 112] {
-            rtt.measured(Span::ms(sample), &config);
+            rtt.add_sample(Span::ms(sample), &config);
             table.push((rtt.smoothed(), rtt.timeout()));
         }
         assert_eq!(
@@ -145,7 +145,7 @@ mod tests {
     fn the_clock_and_the_bounds_are_applied() {
         let config = TcpConfig { clock: Span::ms(10), ..TcpConfig::default() };
         let mut rtt = RttEstimator::new(&config);
-        rtt.measured(Span::us(10_001), &config);
+        rtt.add_sample(Span::us(10_001), &config);
         assert_eq!(rtt.smoothed(), Span::ms(20), "rounded up to the clock");
         assert_eq!(rtt.timeout(), Span::s(1), "never below the minimum");
         for _ in 0..10 {

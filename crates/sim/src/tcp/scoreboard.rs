@@ -100,9 +100,9 @@ pub struct Received {
 /// `()`.
 pub trait Deliveries {
     /// A segment was received.
-    fn received(&mut self, _: Received) {}
+    fn on_receipt(&mut self, _: Received) {}
     /// The first outstanding segment is acknowledged cumulatively, and leaves the scoreboard.
-    fn removed(&mut self) {}
+    fn on_removal(&mut self) {}
 }
 
 impl Deliveries for () {}
@@ -190,9 +190,9 @@ impl Scoreboard {
                 acked.len += u64::from(first.len);
                 acked.measured = Some(first.at);
                 ambiguous |= first.has(AMBIGUOUS);
-                deliveries.received(first.received(0, self.una));
+                deliveries.on_receipt(first.received(0, self.una));
             }
-            deliveries.removed();
+            deliveries.on_removal();
             self.pipe -= first.weight() * u32::from(first.len);
             self.sent.pop_front();
         }
@@ -242,7 +242,7 @@ impl Scoreboard {
             if !sent.has(AMBIGUOUS) {
                 new.measured = Some(sent.at);
             }
-            deliveries.received(sent.received(first + index, una));
+            deliveries.on_receipt(sent.received(first + index, una));
         }
     }
 
@@ -268,6 +268,8 @@ impl Scoreboard {
     /// retransmitted.
     pub fn find_losses(&mut self, mss: u64) -> bool {
         let (mut bytes, mut ranges) = (0, 0);
+        // From the top: all that lies below the third range, or below more than two segments of SACKed data,
+        // is lost.
         for (start, end) in self.sacked.list().iter().rev() {
             bytes += end - start;
             ranges += 1;
@@ -317,6 +319,8 @@ impl Scoreboard {
                 sent.state = (sent.state | LOST) & !RETRANSMITTED;
             }
         }
+        // RFC 6675, section 5.1: nothing counts as in the network after a timeout; retransmissions start from
+        // the first segment.
         self.pipe = 0;
         self.lost_below = self.next;
         self.high_rxt = self.una;
@@ -378,7 +382,7 @@ impl Scoreboard {
     }
 
     /// Records that a segment was retransmitted at `now`.
-    pub fn retransmitted(&mut self, segment: Retransmission, now: Time) {
+    pub fn on_retransmission(&mut self, segment: Retransmission, now: Time) {
         let index = self.index_of(segment.seq);
         let sent = &mut self.sent[index];
         self.pipe -= sent.weight() * u32::from(sent.len);
@@ -450,6 +454,7 @@ impl Scoreboard {
         let len = u64::from(sent.len);
         self.pipe -= sent.weight() * u32::from(sent.len);
         sent.state = (sent.state | LOST) & !RETRANSMITTED;
+        // `next_lost` must find it again, although it is below HighRxt.
         self.high_rxt = self.high_rxt.min(end - len);
         self.lost_below = self.lost_below.max(end);
         len
@@ -471,6 +476,8 @@ impl Scoreboard {
     pub fn lose_after_timeout(&mut self, window: Span, now: Time) -> u64 {
         let (una, before) = (self.una, self.pipe);
         for (index, sent) in self.sent.iter_mut().enumerate() {
+            // RFC 8985, section 6.3: a segment that was sent a moment before the timeout may still arrive;
+            // the first has waited for the whole timeout.
             let old = index == 0 || sent.at + window <= now;
             if old && !sent.has(SACKED) {
                 self.pipe -= sent.weight() * u32::from(sent.len);
@@ -489,6 +496,7 @@ impl Scoreboard {
             sent.state &= !LOST;
             self.pipe += (sent.weight() - before) * u32::from(sent.len);
         }
+        // Later losses are looked for from the first segment again.
         (self.lost_below, self.high_rxt) = (self.una, self.una);
     }
 
@@ -547,7 +555,7 @@ mod tests {
         assert_eq!(board.pipe(), 200, "600 sent, 300 arrived, 100 lost");
         let lost = board.next_lost().unwrap();
         assert_eq!(lost, Retransmission { seq: 1, len: 100 });
-        board.retransmitted(lost, Time::us(10));
+        board.on_retransmission(lost, Time::us(10));
         assert_eq!((board.pipe(), board.next_lost()), (300, None));
         assert_eq!(
             board.ack(401, &mut ()),
@@ -565,7 +573,7 @@ mod tests {
         }
         assert!(board.find_losses(1000), "three SACKed ranges above the first hole");
         assert_eq!(board.next_lost(), Some(Retransmission { seq: 1, len: 100 }));
-        board.retransmitted(Retransmission { seq: 1, len: 100 }, Time::ZERO);
+        board.on_retransmission(Retransmission { seq: 1, len: 100 }, Time::ZERO);
         assert_eq!(board.next_lost(), None, "above the second hole there are only two");
         assert_eq!(board.next_rescue(), Some(Retransmission { seq: 201, len: 100 }));
     }
@@ -595,7 +603,7 @@ mod tests {
                     6 => {
                         board.find_losses(100);
                         if let Some(lost) = board.next_lost().or_else(|| board.next_rescue()) {
-                            board.retransmitted(lost, Time::us(2));
+                            board.on_retransmission(lost, Time::us(2));
                         }
                     }
                     7 => board.lose_all(),

@@ -1,7 +1,7 @@
 //! The sending half of an endpoint: which segments leave, loss recovery, and the window.
 //!
-//! Read in this order: `acknowledged` and `recovery` (an acknowledgement), `send` (the segments that may
-//! leave), `timed_out`. Recovery by time is in `sender/by_time.rs`. What only some controllers and that
+//! Read in this order: `on_ack` and `recovery` (an acknowledgement), `send` (the segments that may
+//! leave), `on_timeout`. Recovery by time is in `sender/by_time.rs`. What only some controllers and that
 //! recovery need is in [`Extra`], which most senders do not have.
 
 mod by_time;
@@ -186,7 +186,7 @@ impl Sender {
 
     /// Handles the acknowledgement of an arriving segment.
     #[inline]
-    pub fn acknowledged(&mut self, segment: &Segment, outlet: &mut Outlet, now: Time, config: &TcpConfig) {
+    pub fn on_ack(&mut self, segment: &Segment, outlet: &mut Outlet, now: Time, config: &TcpConfig) {
         // RFC 9293, section 3.10.7.4: an acknowledgement of data that was never sent, or one older than the
         // last, is ignored.
         if segment.ack > self.board.next() || segment.ack < self.board.una() {
@@ -202,7 +202,7 @@ impl Sender {
         };
         let sample = taken.measured.map(|sent| now.since(sent));
         if let Some(rtt) = sample {
-            outlet.rtt.measured(rtt, config);
+            outlet.rtt.add_sample(rtt, config);
         }
         if advances {
             outlet.backoffs = 0;
@@ -245,7 +245,7 @@ impl Sender {
         if ack > self.reduced_until && self.recovery != Recovery::Fast {
             let window = self.controller.window();
             let loss = Loss { now, flight: flight.min(window), next: self.board.next() };
-            self.controller.marked(&loss);
+            self.controller.on_mark(&loss);
             self.reduced_until = self.board.next();
             self.reduced = true;
             if config.prr
@@ -272,7 +272,7 @@ impl Sender {
         // A control that needs counts of marks, without them, answers as a classic one does.
         if extra.needs.marks && (mode == EcnMode::Accurate || config.echoes_precisely()) {
             let (una, next) = (self.board.una(), self.board.next());
-            self.controller.marks(&Marks { now, acked, marked, una, next, rtt });
+            self.controller.on_mark_counts(&Marks { now, acked, marked, una, next, rtt });
             if extra.needs.own_marks {
                 return false;
             }
@@ -357,6 +357,7 @@ impl Sender {
 
     fn begin_fast_recovery(&mut self, flight: u64, now: Time, config: &TcpConfig) {
         self.recovery = Recovery::Fast;
+        // RFC 6675, section 5, step (4.1): RecoveryPoint = HighData.
         self.recovery_point = self.board.next();
         self.board.begin_recovery();
         self.board.lose_first();
@@ -366,7 +367,7 @@ impl Sender {
         // RFC 3168, section 6.1.2: no second reduction for a window of data that has been marked already.
         if self.board.una() >= self.reduced_until {
             let flight = self.used_by(flight);
-            self.controller.lost(&Loss { now, flight, next: self.board.next() });
+            self.controller.on_loss(&Loss { now, flight, next: self.board.next() });
             self.reduced = true;
         }
         self.reduced_until = self.board.next();
@@ -382,7 +383,7 @@ impl Sender {
         // and still have filled the window.
         let cwnd_limited = self.cwnd_limited || flight >= self.controller.window();
         let (una, next) = (self.board.una(), self.board.next());
-        self.controller.acked(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited });
+        self.controller.on_ack(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited });
     }
 
     // -- sending ------------------------------------------------------------------------------------
@@ -424,7 +425,7 @@ impl Sender {
             && self.has_unsent()
             && now.since(outlet.last_sent) > outlet.rtt.timeout()
         {
-            self.idled(outlet, now, config);
+            self.on_idle(outlet, now, config);
         }
         let window = self.window() + u64::from(self.inflation) + self.limited_transmit(config);
         if config.gso.0 > 0 && !self.paces && self.gathers(window, config) {
@@ -578,7 +579,7 @@ impl Sender {
         config: &TcpConfig,
         out: &mut Vec<Packet<Segment>>,
     ) {
-        self.board.retransmitted(lost, now);
+        self.board.on_retransmission(lost, now);
         let end = lost.seq + u64::from(lost.len);
         if let Some(extra) = &mut self.extra {
             extra.sends_again(&self.board, lost, now);
@@ -604,17 +605,17 @@ impl Sender {
     /// The retransmission timer has expired on an open connection: RFC 6298, section 5, rules (5.4) and
     /// (5.6). `first` is false if it expired before for the same data. The caller then calls
     /// [`send`](Sender::send).
-    pub fn timed_out(&mut self, first: bool, now: Time, config: &TcpConfig) {
+    pub fn on_timeout(&mut self, first: bool, now: Time, config: &TcpConfig) {
         self.timeouts += 1;
         if config.rack {
-            return self.timed_out_by_time(first, now, config);
+            return self.on_timeout_by_time(first, now, config);
         }
         // With SACK a hole that stays open lets the outstanding data grow far above the window.
         // Most of it has arrived, so half of it must not become the threshold.
         let flight = self.board.outstanding().min(self.controller.window());
         // RFC 5681, section 3.1, equation (4): the threshold is set at the first timeout of a segment
         // only.
-        self.controller.timed_out(&Loss { now, flight, next: self.board.next() }, first);
+        self.controller.on_timeout(&Loss { now, flight, next: self.board.next() }, first);
         self.reduced = true;
         self.reduced_until = self.board.next();
         // RFC 6675, section 5.1: everything that is not SACKed counts as lost, up to the recovery

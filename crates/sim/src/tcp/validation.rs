@@ -94,7 +94,7 @@ impl Validation {
 
     /// All that may leave has left. `limited` is true if the window ended that, `flight` is in the network,
     /// and `initial` is the initial window.
-    pub fn sent(
+    pub fn on_send(
         &mut self,
         limited: bool,
         flight: u64,
@@ -103,14 +103,14 @@ impl Validation {
         now: Time,
     ) -> Option<Reduced> {
         match self {
-            Validation::Decay(decay) => decay.sent(limited, flight, (window, initial), timeout, now),
-            Validation::Preserve(preserve) => preserve.sent(window, initial, now),
+            Validation::Decay(decay) => decay.on_send(limited, flight, (window, initial), timeout, now),
+            Validation::Preserve(preserve) => preserve.on_send(window, initial, now),
         }
     }
 
     /// A segment is about to leave after `idle` without one, longer than a timeout, with nothing in the
     /// network.
-    pub fn idled(
+    pub fn on_idle(
         &mut self,
         idle: Span,
         (window, initial): (u64, u64),
@@ -120,6 +120,8 @@ impl Validation {
         match self {
             Validation::Decay(decay) => {
                 (decay.used, decay.since) = (0, now);
+                // RFC 2861: the window halves for each timeout that has passed, and the threshold keeps three
+                // quarters of it, so that slow start leads back quickly.
                 let halvings = (idle.as_ps() / timeout.as_ps().max(1)).min(63);
                 let window_left = (window >> halvings).max(initial.min(window));
                 Some(Reduced { window: window_left, threshold: window / 4 * 3 })
@@ -129,9 +131,9 @@ impl Validation {
     }
 
     /// An acknowledgement arrived.
-    pub fn acknowledged(&mut self, una: u64, next: u64, rtt: Span, now: Time) {
+    pub fn on_ack(&mut self, una: u64, next: u64, rtt: Span, now: Time) {
         if let Validation::Preserve(preserve) = self {
-            preserve.acknowledged(una, next, rtt, now);
+            preserve.on_ack(una, next, rtt, now);
         }
     }
 
@@ -148,6 +150,8 @@ impl Validation {
     pub fn lost(&self, flight: u64, window: u64) -> Option<u64> {
         match self {
             Validation::Preserve(preserve) if !preserve.is_validated(window) => {
+                // RFC 7661, section 4.4.1: a window that was never used says nothing about the path, so the
+                // loss reduces what was.
                 Some(preserve.pipe_ack().unwrap_or(0).max(flight))
             }
             _ => None,
@@ -156,7 +160,7 @@ impl Validation {
 }
 
 impl Decay {
-    fn sent(
+    fn on_send(
         &mut self,
         limited: bool,
         flight: u64,
@@ -172,6 +176,7 @@ impl Decay {
         if now.since(self.since) < timeout {
             return None;
         }
+        // RFC 2861: half way to what was used. The initial window is allowed in any case.
         let used = self.used.max(initial);
         (self.used, self.since) = (0, now);
         (used < window).then_some(Reduced { window: (window + used) / 2, threshold: window / 4 * 3 })
@@ -179,16 +184,18 @@ impl Decay {
 }
 
 impl Preserve {
-    fn acknowledged(&mut self, una: u64, next: u64, rtt: Span, now: Time) {
+    fn on_ack(&mut self, una: u64, next: u64, rtt: Span, now: Time) {
         if una < self.until {
             return;
         }
         let sample = una - self.from;
         let first = self.until == 0;
+        // A sample is what one flight of data acknowledges: RFC 7661, section 4.2.
         (self.from, self.until) = (una, next.max(una + 1));
         if first {
             return;
         }
+        // The largest sample of the period counts, so that one slow round trip does not end the validation.
         let part = (rtt * 3).max(Span::s(1)) / PARTS as u64;
         if self.parts[0].1 == 0 || now.since(self.parts[0].0) >= part {
             self.parts.rotate_right(1);
@@ -210,10 +217,11 @@ impl Preserve {
     }
 
     fn is_validated(&self, window: u64) -> bool {
+        // RFC 7661, section 4.3: the window is validated if half of it was acknowledged in a round trip.
         self.pipe_ack().is_none_or(|pipe_ack| pipe_ack >= window / 2)
     }
 
-    fn sent(&mut self, window: u64, initial: u64, now: Time) -> Option<Reduced> {
+    fn on_send(&mut self, window: u64, initial: u64, now: Time) -> Option<Reduced> {
         if self.is_validated(window) {
             self.since = Time::NEVER;
             return None;
@@ -225,6 +233,7 @@ impl Preserve {
             return None;
         }
         self.since = now;
+        // RFC 7661, section 4.4.3: at the end of the period half of the window is left.
         Some(Reduced { window: (window / 2).max(initial), threshold: window / 4 * 3 })
     }
 }
@@ -244,12 +253,12 @@ mod tests {
     fn a_window_that_is_not_used_decays() {
         let mut validation = new(WindowValidation::Rfc2861);
         let windows = (100_000, 10_000);
-        assert_eq!(validation.sent(true, 100_000, windows, TIMEOUT, Time::ms(1000)), None);
-        assert_eq!(validation.sent(false, 40_000, windows, TIMEOUT, Time::ms(1100)), None);
-        assert_eq!(validation.sent(false, 20_000, windows, TIMEOUT, Time::ms(1150)), None);
-        let reduced = validation.sent(false, 30_000, windows, TIMEOUT, Time::ms(1200));
+        assert_eq!(validation.on_send(true, 100_000, windows, TIMEOUT, Time::ms(1000)), None);
+        assert_eq!(validation.on_send(false, 40_000, windows, TIMEOUT, Time::ms(1100)), None);
+        assert_eq!(validation.on_send(false, 20_000, windows, TIMEOUT, Time::ms(1150)), None);
+        let reduced = validation.on_send(false, 30_000, windows, TIMEOUT, Time::ms(1200));
         assert_eq!(reduced, Some(Reduced { window: 70_000, threshold: 75_000 }));
-        assert_eq!(validation.sent(false, 30_000, (70_000, 10_000), TIMEOUT, Time::ms(1300)), None);
+        assert_eq!(validation.on_send(false, 30_000, (70_000, 10_000), TIMEOUT, Time::ms(1300)), None);
     }
 
     /// Three timeouts' time halve the window three times, but not below the initial one.
@@ -257,7 +266,7 @@ mod tests {
     fn an_idle_time_halves_the_window() {
         let mut validation = new(WindowValidation::Rfc2861);
         let idle = |validation: &mut Validation, ms| {
-            validation.idled(Span::ms(ms), (100_000, 10_000), TIMEOUT, Time::s(9)).unwrap().window
+            validation.on_idle(Span::ms(ms), (100_000, 10_000), TIMEOUT, Time::s(9)).unwrap().window
         };
         assert_eq!(
             [250, 450, 700, 5000].map(|ms| idle(&mut validation, ms)),
@@ -273,9 +282,9 @@ mod tests {
         assert!(validation.is_validated(100_000), "nothing is known yet");
         let mut una = 1;
         for round in 0..20 {
-            validation.acknowledged(una, una + 10_000, Span::ms(50), Time::ms(1000 + 50 * round));
+            validation.on_ack(una, una + 10_000, Span::ms(50), Time::ms(1000 + 50 * round));
             assert_eq!(
-                validation.sent(false, 10_000, (100_000, 10_000), TIMEOUT, Time::ms(1000 + 50 * round)),
+                validation.on_send(false, 10_000, (100_000, 10_000), TIMEOUT, Time::ms(1000 + 50 * round)),
                 None
             );
             una += 10_000;
@@ -284,7 +293,7 @@ mod tests {
         assert_eq!(validation.lost(4_000, 100_000), Some(10_000));
         assert_eq!(validation.lost(4_000, 20_000), None);
         let later = Time::ms(1000) + Span::s(301);
-        let reduced = validation.sent(false, 10_000, (100_000, 10_000), TIMEOUT, later);
+        let reduced = validation.on_send(false, 10_000, (100_000, 10_000), TIMEOUT, later);
         assert_eq!(reduced, Some(Reduced { window: 50_000, threshold: 75_000 }));
     }
 }

@@ -24,7 +24,7 @@ use giveway_qdisc::{Invalid, Rate, Rng, Share, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Placed, Source, SourceContext, Traffic, check_hosts, check_rate};
+use super::{NodeOrigin, Source, SourceContext, Traffic, check_hosts, check_rate};
 use crate::net::Net;
 use crate::sizes::{Sampler, Sizes};
 
@@ -48,7 +48,7 @@ pub struct Config {
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "TCP transfers of random sizes between random pairs of hosts (Poisson)";
-    const PLACED: Placed = Placed::Among;
+    const PLACED: NodeOrigin = NodeOrigin::Among;
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_hosts(context)?;

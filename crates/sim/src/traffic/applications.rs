@@ -261,7 +261,7 @@ impl Source for Applications {
             }
             Event::Received { conn, side, total, .. } => {
                 if let Some(number) = self.by_conn.get(&conn).copied() {
-                    self.received(number, side, total, net);
+                    self.on_receipt(number, side, total, net);
                 }
             }
             Event::Closed(conn) | Event::Aborted(conn) => {
@@ -356,7 +356,7 @@ impl Applications {
         self.start_thinking(number, side, net);
     }
 
-    fn received(&mut self, number: usize, side: Side, total: u64, net: &mut Net<'_>) {
+    fn on_receipt(&mut self, number: usize, side: Side, total: u64, net: &mut Net<'_>) {
         let end = if side == Side::Client { End::Client } else { End::Server };
         let replay = &mut self.replays[number];
         replay.half(end).received = total;

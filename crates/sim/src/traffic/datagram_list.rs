@@ -29,8 +29,8 @@ use giveway_qdisc::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{self, Row, RowError};
-use super::{MAX_FLOWS, Placed, Source, SourceContext, Traffic};
+use super::rows::{self, CsvRow, RowError};
+use super::{MAX_FLOWS, NodeOrigin, Source, SourceContext, Traffic};
 use crate::net::{Net, StreamId};
 use crate::segment::UDP_HEADER;
 
@@ -52,7 +52,7 @@ const KINDS: [&[&str]; 4] = [
 impl Traffic for Config {
     const SUMMARY: &'static str =
         "UDP datagrams from a CSV file: time_s,size_bytes, with nodes and flows or without";
-    const PLACED: Placed = Placed::Either;
+    const PLACED: NodeOrigin = NodeOrigin::Either;
     const ANSWERED: bool = false;
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
@@ -147,7 +147,7 @@ fn read(path: &Path, context: &SourceContext) -> Result<DatagramList, RowError> 
 }
 
 /// The length of its IP packet.
-fn length(row: &Row<'_>) -> Result<u32, RowError> {
+fn length(row: &CsvRow<'_>) -> Result<u32, RowError> {
     let column = "size_bytes";
     match row.text(column).unwrap_or_default().parse() {
         Ok(bytes) if (UDP_HEADER..=65_535).contains(&bytes) => Ok(bytes),

@@ -22,8 +22,8 @@ use giveway_qdisc::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{self, Row, RowError};
-use super::{Placed, Source, SourceContext, Traffic};
+use super::rows::{self, CsvRow, RowError};
+use super::{NodeOrigin, Source, SourceContext, Traffic};
 use crate::net::Net;
 
 /// Parameters of `flow_list`.
@@ -38,7 +38,7 @@ const COLUMNS: [&str; 4] = ["start_s", "src", "dst", "size_bytes"];
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "TCP transfers from a CSV file: start_s,src,dst,size_bytes";
-    const PLACED: Placed = Placed::File;
+    const PLACED: NodeOrigin = NodeOrigin::File;
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         let path = context.folder.join(&self.file);
@@ -101,7 +101,7 @@ fn read(path: &Path, nodes: &[String]) -> Result<Vec<Transfer>, RowError> {
 }
 
 /// Number of bytes that the application sends.
-fn size(row: &Row<'_>) -> Result<u64, RowError> {
+fn size(row: &CsvRow<'_>) -> Result<u64, RowError> {
     match row.text("size_bytes").unwrap_or_default().parse() {
         Ok(bytes) if bytes > 0 => Ok(bytes),
         _ => Err(row.bad("size_bytes", "a whole number of bytes, 1 or more")),

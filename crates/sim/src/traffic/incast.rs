@@ -179,7 +179,7 @@ impl Source for Incast {
         if receiver.since != since {
             // A later round has begun; this one is complete when no other answer of it is open.
             if !self.answers.values().any(|other| *other == (number, since)) {
-                self.completed(since, net.now());
+                self.count_round(since, net.now());
             }
             return;
         }
@@ -190,7 +190,7 @@ impl Source for Incast {
         if self.every.is_none() {
             receiver.next = net.now();
         }
-        self.completed(since, net.now());
+        self.count_round(since, net.now());
         self.schedule(net);
     }
 
@@ -244,7 +244,7 @@ impl Incast {
     }
 
     /// Counts a complete round.
-    fn completed(&mut self, since: Time, now: Time) {
+    fn count_round(&mut self, since: Time, now: Time) {
         let took = now.since(since);
         self.complete += 1;
         self.total_s += took.as_s();

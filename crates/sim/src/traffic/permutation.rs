@@ -18,7 +18,7 @@ use giveway_qdisc::{Bytes, Invalid, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Placed, Source, SourceContext, Traffic, check_hosts, spread};
+use super::{NodeOrigin, Source, SourceContext, Traffic, check_hosts, spread};
 use crate::net::Net;
 
 /// Parameters of `permutation`.
@@ -33,7 +33,7 @@ pub struct Config {
 
 impl Traffic for Config {
     const SUMMARY: &'static str = "a TCP connection from each host to another host, no two to the same";
-    const PLACED: Placed = Placed::Among;
+    const PLACED: NodeOrigin = NodeOrigin::Among;
 
     fn build(&self, context: &SourceContext) -> Result<Box<dyn Source>, Invalid> {
         check_hosts(context)?;

@@ -52,7 +52,7 @@ pub(super) enum RowError {
 }
 
 /// A row, and the names of its columns.
-pub(super) struct Row<'a> {
+pub(super) struct CsvRow<'a> {
     record: &'a csv::StringRecord,
     /// The text of the file, for the number of the row.
     file_text: &'a str,
@@ -66,7 +66,7 @@ pub(super) struct Row<'a> {
 pub(super) fn read(
     path: &Path,
     kinds: &[&'static [&'static str]],
-    mut take: impl FnMut(Row<'_>) -> Result<(), RowError>,
+    mut take: impl FnMut(CsvRow<'_>) -> Result<(), RowError>,
 ) -> Result<(), RowError> {
     let text = std::fs::read_to_string(path).map_err(RowError::Read)?;
     let mut reader = csv::ReaderBuilder::new()
@@ -96,7 +96,7 @@ pub(super) fn read(
         if first && record.iter().eq(columns.iter().copied()) {
             continue;
         }
-        take(Row { record: &record, file_text: &text, columns })?;
+        take(CsvRow { record: &record, file_text: &text, columns })?;
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn line_of(record: &csv::StringRecord, text: &str) -> usize {
     text[..begin].lines().count() + skipped + 1
 }
 
-impl Row<'_> {
+impl CsvRow<'_> {
     /// The value in a column; `None` if the rows of this file do not have the column.
     pub fn text(&self, column: &str) -> Option<&str> {
         let index = self.columns.iter().position(|name| *name == column)?;

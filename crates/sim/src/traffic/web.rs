@@ -154,7 +154,7 @@ impl Traffic for Config {
                 "a request needs at least 1 byte: write for example \"350b\"",
             ));
         }
-        let kind = Kind {
+        let kind = UserModel {
             config: self.clone(),
             parallel,
             main: self.main.as_ref().map(|sizes| sampler("main", sizes)).transpose()?,
@@ -181,7 +181,7 @@ impl Traffic for Config {
 }
 
 /// Parameters and samplers that all users share.
-struct Kind {
+struct UserModel {
     config: Config,
     parallel: u32,
     main: Option<Sampler>,
@@ -192,19 +192,19 @@ struct Kind {
 }
 
 struct Web {
-    kind: Kind,
+    kind: UserModel,
     users: Vec<User>,
     /// Time of the next click of each user.
     clicks: BinaryHeap<Reverse<(Time, usize)>>,
     /// Connections that carry an object, and those that are kept; over QUIC the streams that carry one, by
     /// connection and number.
-    connections: BTreeMap<Place, Connection>,
+    connections: BTreeMap<StreamKey, Connection>,
     /// The user of each QUIC connection.
     users_of: BTreeMap<ConnId, usize>,
 }
 
 /// A connection, and the number of a stream: 0 over TCP.
-type Place = (ConnId, u32);
+type StreamKey = (ConnId, u32);
 
 struct User {
     client: u16,
@@ -277,13 +277,13 @@ impl Source for Web {
     fn on(&mut self, event: Event, net: &mut Net<'_>) {
         match event {
             Event::Connected(_) => {}
-            Event::Received { conn, side, stream, total } => self.received((conn, stream), side, total, net),
+            Event::Received { conn, side, stream, total } => self.on_receipt((conn, stream), side, total, net),
             // Only an aborted connection is still in the table: others are removed before they close.
             Event::Closed(conn) | Event::Aborted(conn) => {
                 if let Some(user) = self.users_of.remove(&conn) {
                     self.aborted_quic(conn, user, net);
                 } else if let Some(connection) = self.connections.remove(&(conn, 0)) {
-                    self.aborted(conn, connection, net);
+                    self.on_abort(conn, connection, net);
                 }
             }
         }
@@ -395,7 +395,7 @@ impl Web {
         }
     }
 
-    fn received(&mut self, place: Place, side: Side, total: u64, net: &mut Net<'_>) {
+    fn on_receipt(&mut self, place: StreamKey, side: Side, total: u64, net: &mut Net<'_>) {
         let Some(connection) = self.connections.get_mut(&place) else { return };
         if side == self.kind.reader() {
             self.kind.count_bytes(connection, total);
@@ -414,7 +414,7 @@ impl Web {
     }
 
     /// An object is complete.
-    fn complete(&mut self, place: Place, net: &mut Net<'_>) {
+    fn complete(&mut self, place: StreamKey, net: &mut Net<'_>) {
         let (conn, _) = place;
         let connection = self.connections.get_mut(&place).expect("the connection carries the object");
         connection.done = true;
@@ -441,7 +441,7 @@ impl Web {
     }
 
     /// A connection was aborted with an object on it, or while it was idle.
-    fn aborted(&mut self, conn: ConnId, mut connection: Connection, net: &mut Net<'_>) {
+    fn on_abort(&mut self, conn: ConnId, mut connection: Connection, net: &mut Net<'_>) {
         let user = connection.user;
         self.users[user].kept.retain(|known| *known != conn);
         let Some(page) = self.users[user].page.as_mut() else { return };
@@ -462,7 +462,7 @@ impl Web {
     /// The QUIC connection of a user was aborted, or closed after its page.
     fn aborted_quic(&mut self, conn: ConnId, user: usize, net: &mut Net<'_>) {
         self.users[user].kept.retain(|known| *known != conn);
-        let streams: Vec<Place> =
+        let streams: Vec<StreamKey> =
             self.connections.range((conn, 0)..=(conn, u32::MAX)).map(|(place, _)| *place).collect();
         let Some(page) = self.users[user].page.as_mut().filter(|page| page.connections.contains(&conn))
         else {
@@ -523,7 +523,7 @@ impl Web {
     }
 }
 
-impl Kind {
+impl UserModel {
     /// Bytes upstream and downstream for an object.
     fn up_and_down(&self, object: u64) -> (u64, u64) {
         let other = self.config.request.0;
@@ -556,7 +556,7 @@ impl Kind {
     }
 
     /// Sends a request, or a response.
-    fn send(&self, (conn, stream): Place, side: Side, bytes: u64, net: &mut Net<'_>) {
+    fn send(&self, (conn, stream): StreamKey, side: Side, bytes: u64, net: &mut Net<'_>) {
         match self.config.transport {
             Protocol::Tcp => net.send(conn, side, bytes),
             Protocol::Quic => net.send_stream(conn, side, stream, bytes),
@@ -572,7 +572,7 @@ impl Kind {
     }
 
     /// Counters of the connection since this object started.
-    fn account(&self, (conn, stream): Place, connection: &mut Connection, net: &mut Net<'_>) {
+    fn account(&self, (conn, stream): StreamKey, connection: &mut Connection, net: &mut Net<'_>) {
         if self.over_quic() {
             connection.got.measured = net.measured_stream(conn, self.reader(), stream);
             return;

@@ -66,10 +66,10 @@ impl Stream {
             return;
         }
         let bytes = payload(meta.bytes);
-        self.counters.arrived(bytes, now, measured.contains(&now));
+        self.counters.on_arrival(bytes, now, measured.contains(&now));
         let sent = segment.datagram_sent();
         if measured.contains(&sent) {
-            self.counters.received(bytes, sent, now);
+            self.counters.on_receipt(bytes, sent, now);
         }
     }
 

@@ -203,19 +203,19 @@ impl Probe<Segment> for Counters {
     fn interest(&self, at: PortId) -> Interest {
         if at == self.port { Interest::Port } else { Interest::Nothing }
     }
-    fn sent(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
+    fn on_transmission(&mut self, at: PortId, meta: &Meta, _: &Segment, now: Time) {
         if at == self.port && now >= self.from {
             self.sent += 1;
             self.sent_bytes += u64::from(meta.bytes);
         }
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, _: &Segment, _: DropReason, _: Time) {
         self.dropped += 1;
     }
-    fn marked(&mut self, _: PortId, _: &Meta, _: Time) {
+    fn on_mark(&mut self, _: PortId, _: &Meta, _: Time) {
         self.marked += 1;
     }
-    fn flow(&mut self, report: &FlowReport) {
+    fn on_flow(&mut self, report: &FlowReport) {
         self.flows.push(report.clone());
     }
 }

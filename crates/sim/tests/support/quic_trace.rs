@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use giveway_qdisc::{Backlog, Cx, DropReason, Ecn, Meta, Next, Packet, PortId, Probe, Qdisc, Time};
 use giveway_sim::Segment;
-use giveway_sim::quic::packet::{AckFrame, Kind};
+use giveway_sim::quic::packet::{AckFrame, PacketType};
 
 /// Writes one line for each packet that node `at` sends or receives, and one for each loss.
 #[derive(Default)]
@@ -21,11 +21,11 @@ pub struct Trace {
 
 /// Number, header and contents of a packet: "5 1-rtt 1222 b, 1193 data, has 0-3".
 fn describe(meta: &Meta, segment: &Segment) -> String {
-    let kind = match Kind::of(segment) {
-        Kind::Initial => "initial",
-        Kind::ZeroRtt => "0-rtt",
-        Kind::Handshake => "handshake",
-        Kind::OneRtt => "1-rtt",
+    let kind = match PacketType::of(segment) {
+        PacketType::Initial => "initial",
+        PacketType::ZeroRtt => "0-rtt",
+        PacketType::Handshake => "handshake",
+        PacketType::OneRtt => "1-rtt",
     };
     let mut text = format!("{} {kind} {} b", segment.seq, meta.bytes - 28);
     if segment.len > 0 {
@@ -51,17 +51,17 @@ impl Trace {
 }
 
 impl Probe<Segment> for Trace {
-    fn emitted(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+    fn on_emission(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             self.line(now, &format!("-> {}", describe(meta, segment)));
         }
     }
-    fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+    fn on_delivery(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             self.line(now, &format!("            <- {}", describe(meta, segment)));
         }
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, now: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, segment: &Segment, _: DropReason, now: Time) {
         self.line(now, &format!("   x {}", segment.seq));
     }
 }

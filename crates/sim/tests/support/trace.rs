@@ -67,7 +67,7 @@ impl Trace {
 }
 
 impl Probe<Segment> for Trace {
-    fn emitted(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
+    fn on_emission(&mut self, node: u16, _: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             let event = match self.data(segment) {
                 data if data.is_empty() => self.ack(segment),
@@ -78,7 +78,7 @@ impl Probe<Segment> for Trace {
             self.line(now, &line);
         }
     }
-    fn delivered(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
+    fn on_delivery(&mut self, node: u16, meta: &Meta, segment: &Segment, now: Time) {
         if node == self.at {
             let ecn = if meta.ecn == giveway_qdisc::Ecn::Marked { " marked" } else { "" };
             let event = if segment.has(Segment::SYN) {
@@ -92,7 +92,7 @@ impl Probe<Segment> for Trace {
             self.line(now, &line);
         }
     }
-    fn dropped(&mut self, _: PortId, _: &Meta, segment: &Segment, why: DropReason, now: Time) {
+    fn on_drop(&mut self, _: PortId, _: &Meta, segment: &Segment, why: DropReason, now: Time) {
         let line = format!("   x {} ({})", self.data(segment), why.name());
         self.line(now, &line);
     }

@@ -30,7 +30,7 @@ use super::config::config;
 use super::round_robin::Pointers;
 use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 config!(iterations, "Parameters of DRRM.");
 
@@ -43,7 +43,7 @@ impl ArbiterConfig for Config {
             iterations: self.iterations,
             request: Pointers::new(context.ports),
             grant: Pointers::new(context.ports),
-            requesting: vec![Row::EMPTY; context.ports],
+            requesting: vec![PortSet::EMPTY; context.ports],
         }))
     }
 }
@@ -55,7 +55,7 @@ struct Drrm<const W: usize> {
     /// By output: the input with the highest priority for a grant.
     grant: Pointers<W>,
     /// By output: the inputs that request it in this iteration; empty between iterations.
-    requesting: Vec<Row<W>>,
+    requesting: Vec<PortSet<W>>,
 }
 
 impl<const W: usize> Arbiter<W> for Drrm<W> {
@@ -63,7 +63,7 @@ impl<const W: usize> Arbiter<W> for Drrm<W> {
         let (mut inputs, mut outputs) = (demand.inputs, demand.outputs);
         for iteration in 1..=self.iterations {
             notes.iteration(iteration);
-            let mut requested = Row::EMPTY;
+            let mut requested = PortSet::EMPTY;
             for input in inputs {
                 let wanted = demand.requests.of_input[input] & outputs;
                 match self.request.choose(input, wanted) {
@@ -81,7 +81,7 @@ impl<const W: usize> Arbiter<W> for Drrm<W> {
                 break;
             }
             for output in requested {
-                let requesting = std::mem::replace(&mut self.requesting[output], Row::EMPTY);
+                let requesting = std::mem::replace(&mut self.requesting[output], PortSet::EMPTY);
                 let input = self.grant.choose(output, requesting).expect("an input requests this output");
                 if iteration == 1 {
                     self.request.move_past(input, output);

@@ -2,8 +2,8 @@
 
 use crate::arbiter::{Arbiter, ArbiterContext, Demand, Matching, Weights};
 use crate::notes::{Note, Notes};
+use crate::port_set::PortSet;
 use crate::queues::Requests;
-use crate::row::Row;
 use giveway_qdisc::Streams;
 
 /// Queues by input (a row) and output.
@@ -11,8 +11,8 @@ use giveway_qdisc::Streams;
 pub struct Hand {
     cells: Vec<Vec<u64>>,
     ages: Vec<Vec<u64>>,
-    inputs: Row<1>,
-    outputs: Row<1>,
+    inputs: PortSet<1>,
+    outputs: PortSet<1>,
     tick: u64,
 }
 
@@ -25,8 +25,8 @@ impl Hand {
         Hand {
             cells: cells.map(Vec::from).to_vec(),
             ages: vec![vec![0; N]; N],
-            inputs: Row::first(N),
-            outputs: Row::first(N),
+            inputs: PortSet::first(N),
+            outputs: PortSet::first(N),
             tick: NOW,
         }
     }

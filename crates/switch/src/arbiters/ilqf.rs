@@ -26,7 +26,7 @@ use super::config::config;
 use super::rounds::{Choice, Rounds, heaviest};
 use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 config!(iterations, "Parameters of iLQF.");
 
@@ -84,12 +84,12 @@ struct Scales {
 
 impl<const W: usize> Choice<W> for Scales {
     #[inline]
-    fn grant(&mut self, _: u32, output: usize, requesting: Row<W>) -> usize {
+    fn grant(&mut self, _: u32, output: usize, requesting: PortSet<W>) -> usize {
         let (weights, ports) = (&self.weights, self.ports);
         heaviest(&mut self.rng, requesting, |input| weights[input * ports + output])
     }
     #[inline]
-    fn accept(&mut self, _: u32, input: usize, grants: Row<W>) -> usize {
+    fn accept(&mut self, _: u32, input: usize, grants: PortSet<W>) -> usize {
         let weights = &self.weights[input * self.ports..][..self.ports];
         heaviest(&mut self.rng, grants, |output| weights[output])
     }

@@ -26,7 +26,7 @@ use super::config::config;
 use super::rounds::{Choice, Rounds, any};
 use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 config!(iterations, "Parameters of PIM.");
 
@@ -51,11 +51,11 @@ struct Dice {
 
 impl<const W: usize> Choice<W> for Dice {
     #[inline]
-    fn grant(&mut self, _: u32, _: usize, requesting: Row<W>) -> usize {
+    fn grant(&mut self, _: u32, _: usize, requesting: PortSet<W>) -> usize {
         any(&mut self.rng, requesting)
     }
     #[inline]
-    fn accept(&mut self, _: u32, _: usize, grants: Row<W>) -> usize {
+    fn accept(&mut self, _: u32, _: usize, grants: PortSet<W>) -> usize {
         any(&mut self.rng, grants)
     }
 }

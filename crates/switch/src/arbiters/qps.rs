@@ -38,7 +38,7 @@ use super::islip::{self, Islip};
 use super::rounds::heaviest;
 use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, check_iterations};
 use crate::notes::Notes;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// Parameters of QPS-iSLIP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl ArbiterConfig for Config {
         Ok(Box::new(Qps::<W> {
             lengths: vec![0; ports],
             proposed: vec![0; ports],
-            proposals: vec![Row::EMPTY; ports],
+            proposals: vec![PortSet::EMPTY; ports],
             rest: rest.islip(ports),
             rng: context.streams.within("qps").rng(),
         }))
@@ -79,7 +79,7 @@ struct Qps<const W: usize> {
     /// By input: the length of the queue that it has proposed in this slot.
     proposed: Vec<u64>,
     /// By output: inputs that have proposed to it; empty between slots.
-    proposals: Vec<Row<W>>,
+    proposals: Vec<PortSet<W>>,
     /// Matches the remaining ports.
     rest: Islip<W>,
     rng: Rng,
@@ -110,7 +110,7 @@ impl<const W: usize> Qps<W> {
 
 impl<const W: usize> Arbiter<W> for Qps<W> {
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
-        let mut proposed_to = Row::<W>::EMPTY;
+        let mut proposed_to = PortSet::<W>::EMPTY;
         for input in demand.inputs {
             if let Some((output, length)) = self.draw(demand, input) {
                 self.proposed[input] = length;
@@ -120,7 +120,7 @@ impl<const W: usize> Arbiter<W> for Qps<W> {
             }
         }
         for output in proposed_to {
-            let proposals = std::mem::replace(&mut self.proposals[output], Row::EMPTY);
+            let proposals = std::mem::replace(&mut self.proposals[output], PortSet::EMPTY);
             let input = heaviest(&mut self.rng, proposals, |input| self.proposed[input]);
             matching.pair(input, output);
             notes.grant(output, input);

@@ -5,7 +5,7 @@ use super::rounds::{Choice, Rounds};
 use crate::arbiter::{Arbiter, Demand, Matching};
 use crate::notes::Notes;
 use crate::per_port::PerPort;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// One pointer for each port of one side of the switch. It stands at a port of the other side, which has the
 /// highest priority; those above it follow, around.
@@ -22,7 +22,7 @@ impl<const W: usize> Pointers<W> {
 
     /// The first of `among` from the pointer of `port` on; `None` when there is none.
     #[inline]
-    pub fn choose(&self, port: usize, among: Row<W>) -> Option<usize> {
+    pub fn choose(&self, port: usize, among: PortSet<W>) -> Option<usize> {
         among.from(usize::from(self.positions[port]))
     }
 
@@ -81,14 +81,14 @@ impl<const W: usize, R> RoundRobin<W, R> {
 
 impl<const W: usize, R: Rule> Choice<W> for ByPointers<W, R> {
     #[inline]
-    fn grant(&mut self, iteration: u32, output: usize, requesting: Row<W>) -> usize {
+    fn grant(&mut self, iteration: u32, output: usize, requesting: PortSet<W>) -> usize {
         let input = self.pointers.grant.choose(output, requesting).expect("an input requests this output");
         self.rule.granted(iteration, output, input, &mut self.pointers);
         input
     }
 
     #[inline]
-    fn accept(&mut self, iteration: u32, input: usize, grants: Row<W>) -> usize {
+    fn accept(&mut self, iteration: u32, input: usize, grants: PortSet<W>) -> usize {
         let output = self.pointers.accept.choose(input, grants).expect("an output has granted this input");
         self.rule.accepted(iteration, input, output, &mut self.pointers);
         output

@@ -6,27 +6,27 @@ use giveway_qdisc::Rng;
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Notes;
 use crate::per_port::PerPort;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// The choices of ports. Iterations count from 1.
 pub(super) trait Choice<const W: usize> {
     /// The input that an output grants, one of the inputs that request it. There is at least one.
-    fn grant(&mut self, iteration: u32, output: usize, requesting: Row<W>) -> usize;
+    fn grant(&mut self, iteration: u32, output: usize, requesting: PortSet<W>) -> usize;
     /// The output that an input accepts, one of those that grant it. There is at least one.
-    fn accept(&mut self, iteration: u32, input: usize, grants: Row<W>) -> usize;
+    fn accept(&mut self, iteration: u32, input: usize, grants: PortSet<W>) -> usize;
 }
 
 /// The iterations of a slot.
 pub(super) struct Rounds<const W: usize> {
     iterations: u32,
     /// By input: the outputs that grant it in this iteration; empty between iterations.
-    grants: PerPort<Row<W>, W>,
+    grants: PerPort<PortSet<W>, W>,
 }
 
 impl<const W: usize> Rounds<W> {
     /// At most `iterations` iterations per slot.
     pub fn new(iterations: u32) -> Rounds<W> {
-        Rounds { iterations, grants: PerPort::new(Row::EMPTY) }
+        Rounds { iterations, grants: PerPort::new(PortSet::EMPTY) }
     }
 
     /// Matches: every unmatched output grants one of the unmatched inputs that request it, then every input
@@ -42,7 +42,7 @@ impl<const W: usize> Rounds<W> {
         let (mut inputs, mut outputs) = (demand.inputs, demand.outputs);
         for iteration in 1..=self.iterations {
             notes.iteration(iteration);
-            let mut granted = Row::EMPTY;
+            let mut granted = PortSet::EMPTY;
             for output in outputs {
                 let requesting = demand.requests.of_output[output] & inputs;
                 if requesting.is_empty() {
@@ -59,7 +59,7 @@ impl<const W: usize> Rounds<W> {
                 notes.grant(output, input);
             }
             for input in granted {
-                let grants = std::mem::replace(&mut self.grants[input], Row::EMPTY);
+                let grants = std::mem::replace(&mut self.grants[input], PortSet::EMPTY);
                 let output = choice.accept(iteration, input, grants);
                 matching.pair(input, output);
                 outputs.remove(output);
@@ -76,7 +76,7 @@ impl<const W: usize> Rounds<W> {
 
 /// A uniformly random port of a set. Draws a random number only if there are several.
 #[inline]
-pub(super) fn any<const W: usize>(rng: &mut Rng, among: Row<W>) -> usize {
+pub(super) fn any<const W: usize>(rng: &mut Rng, among: PortSet<W>) -> usize {
     let chosen = match among.count() {
         0 | 1 => among.lowest(),
         several => among.nth(rng.below(several as u64) as usize),
@@ -86,8 +86,12 @@ pub(super) fn any<const W: usize>(rng: &mut Rng, among: Row<W>) -> usize {
 
 /// The port with the greatest weight; among several of them, a uniformly random one.
 #[inline]
-pub(super) fn heaviest<const W: usize>(rng: &mut Rng, among: Row<W>, weight: impl Fn(usize) -> u64) -> usize {
-    let (mut most, mut tied) = (0, Row::<W>::EMPTY);
+pub(super) fn heaviest<const W: usize>(
+    rng: &mut Rng,
+    among: PortSet<W>,
+    weight: impl Fn(usize) -> u64,
+) -> usize {
+    let (mut most, mut tied) = (0, PortSet::<W>::EMPTY);
     for port in among {
         let weight = weight(port);
         tied.clear_if(weight > most);

@@ -36,7 +36,7 @@ use super::islip::{self, Islip};
 use super::rounds::heaviest;
 use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching};
 use crate::notes::Notes;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 config!(none, "SERENA has no parameters.");
 
@@ -52,7 +52,7 @@ impl ArbiterConfig for Config {
             last: Edges::new(ports),
             arrivals: vec![NONE; ports],
             kept: Edges::new(ports),
-            candidates: vec![Row::EMPTY; ports],
+            candidates: vec![PortSet::EMPTY; ports],
             piece: Vec::with_capacity(ports),
             rest: rest.islip(ports),
             rng: context.streams.within("serena").rng(),
@@ -105,7 +105,7 @@ struct Serena<const W: usize> {
     /// Arrivals of this slot that their output keeps; other entries are left from earlier slots.
     kept: Edges,
     /// By output: inputs with an arrival for it; empty between slots.
-    candidates: Vec<Row<W>>,
+    candidates: Vec<PortSet<W>>,
     /// Inputs of a path or a cycle.
     piece: Vec<usize>,
     /// Matches the remaining ports.
@@ -116,18 +116,18 @@ struct Serena<const W: usize> {
 /// The two matchings of a slot, restricted to free ports and queues that are not empty.
 struct Both<const W: usize> {
     /// Inputs with a partner in the last matching.
-    by_last: Row<W>,
+    by_last: PortSet<W>,
     /// Inputs whose arrival was kept.
-    by_arrival: Row<W>,
+    by_arrival: PortSet<W>,
     /// Outputs that keep an arrival.
-    kept_at: Row<W>,
+    kept_at: PortSet<W>,
 }
 
 impl<const W: usize> Serena<W> {
     /// Determines the two matchings of this slot.
     #[inline]
     fn both(&mut self, demand: &Demand<'_, W>) -> Both<W> {
-        let (mut by_last, mut by_arrival, mut kept_at) = (Row::EMPTY, Row::EMPTY, Row::EMPTY);
+        let (mut by_last, mut by_arrival, mut kept_at) = (PortSet::EMPTY, PortSet::EMPTY, PortSet::EMPTY);
         for input in demand.inputs {
             let wanted = demand.of_input(input);
             let last = self.last.of_input[input];
@@ -141,7 +141,7 @@ impl<const W: usize> Serena<W> {
             }
         }
         for output in kept_at {
-            let candidates = std::mem::replace(&mut self.candidates[output], Row::EMPTY);
+            let candidates = std::mem::replace(&mut self.candidates[output], PortSet::EMPTY);
             let input = heaviest(&mut self.rng, candidates, |input| demand.weights.cells(input, output));
             self.kept.of_output[output] = input as u16;
             self.kept.of_input[input] = output as u16;
@@ -153,7 +153,7 @@ impl<const W: usize> Serena<W> {
     /// Collects the inputs of the path or cycle that contains `first` in `piece`, and removes them from
     /// `left`.
     #[inline]
-    fn collect(&mut self, first: usize, both: &Both<W>, left: &mut Row<W>) {
+    fn collect(&mut self, first: usize, both: &Both<W>, left: &mut PortSet<W>) {
         self.piece.clear();
         self.piece.push(first);
         left.remove(first);
@@ -189,16 +189,18 @@ impl<const W: usize> Arbiter<W> for Serena<W> {
         true
     }
 
-    fn arrived(&mut self, input: usize, output: usize) {
+    fn on_arrival(&mut self, input: usize, output: usize) {
         self.arrivals[input] = output as u16;
     }
 
     fn decide(&mut self, demand: &Demand<'_, W>, matching: &mut Matching<W>, notes: &mut Notes) {
         let both = self.both(demand);
+        // The union of two matchings consists of paths and cycles. Each is decided alone, since no two have a
+        // port in common.
         let mut left = both.by_last | both.by_arrival;
         while let Some(first) = left.lowest() {
             self.collect(first, &both, &mut left);
-            let weigh = |among: &Row<W>, edges: &Edges| -> u64 {
+            let weigh = |among: &PortSet<W>, edges: &Edges| -> u64 {
                 let inputs = self.piece.iter().filter(|input| among.has(**input));
                 inputs.map(|input| demand.weights.cells(*input, usize::from(edges.of_input[*input]))).sum()
             };
@@ -246,7 +248,7 @@ mod tests {
         let first = Hand::cells([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(first.pairs(&mut *serena), "0-0 1-1 2-2");
         for (input, output) in [(0, 1), (1, 0), (2, 3), (3, 3)] {
-            serena.arrived(input, output);
+            serena.on_arrival(input, output);
         }
         let then = Hand::cells([[5, 3, 0, 0], [4, 1, 0, 0], [0, 0, 7, 6], [0, 0, 0, 2]]);
         assert_eq!(then.pairs(&mut *serena), "0-1 1-0 2-2 3-3");
@@ -255,8 +257,8 @@ mod tests {
         let heavy = Hand::cells([[1, 9, 0, 0], [9, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(heavy.pairs(&mut *serena), "0-0 1-1 2-2");
         // With the same weight it stays, too.
-        serena.arrived(0, 1);
-        serena.arrived(1, 0);
+        serena.on_arrival(0, 1);
+        serena.on_arrival(1, 0);
         let alike = Hand::cells([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!(alike.pairs(&mut *serena), "0-0 1-1 2-2");
     }
@@ -268,7 +270,7 @@ mod tests {
         let mut serena = serena();
         let all = Hand::cells([[1, 1, 0, 0], [1, 1, 0, 0], [0; 4], [0; 4]]);
         assert_eq!(all.pairs(&mut *serena), "0-0 1-1");
-        serena.arrived(1, 0);
+        serena.on_arrival(1, 0);
         assert_eq!(all.clone().free(&[0], &[0, 1]).pairs(&mut *serena), "0-0");
         // 1-0 weighs more than 0-0, and input 0 gets what is left.
         let heavier = Hand::cells([[1, 1, 0, 0], [3, 1, 0, 0], [0; 4], [0; 4]]);

@@ -117,6 +117,7 @@ impl Assignment {
     /// Lowers all prices by the same amount when they have become high. Prices differ by at most the largest
     /// weight.
     pub fn lower(&mut self) {
+        // Only differences of prices matter, so all may be lowered by the price of any column.
         let price = self.loss(self.prices[0]);
         if price.abs() > 1 << 57 {
             self.prices.iter_mut().for_each(|other| *other -= price);
@@ -144,6 +145,7 @@ impl Assignment {
                 let weights = &weights[usize::from(row) * self.width..][..self.width];
                 let own = self.prices[column] - weights[column] as i64;
                 let best = self.best(weights);
+                // Tight: no other column is better for the row.
                 if self.loss(own) == self.loss(best) {
                     continue;
                 }
@@ -208,6 +210,8 @@ impl Assignment {
             key = self.look(weights, offset + ((row as i64) << self.bits));
         };
         for (column, price, key) in &self.reached {
+            // Prices rise by the loss that the path has beyond this column. So all its pairs become tight,
+            // and no pair gets a negative loss.
             self.prices[usize::from(*column)] = price + self.loss(end) - self.loss(*key);
         }
         let mut column = self.column(end);
@@ -215,6 +219,8 @@ impl Assignment {
         loop {
             let row = self.reached_from[column];
             self.row_of[column] = row;
+            // From the free column back to the root: each row takes the column behind it, and leaves its own
+            // to the row before.
             let before = std::mem::replace(&mut self.column_of[usize::from(row)], column as u16);
             if usize::from(row) == root {
                 return;
@@ -269,5 +275,6 @@ impl Assignment {
 #[inline(always)]
 fn least(a: i64, b: i64) -> i64 {
     let difference = a - b;
+    // The shift copies the sign into all bits: a mask of ones if `a` is less.
     b + (difference & (difference >> 63))
 }

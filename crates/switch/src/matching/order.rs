@@ -4,7 +4,7 @@ use giveway_qdisc::{Rng, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// The choice among several equally good matchings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ impl PortOrder {
     /// Writes the ports of a row in their order to a list, which must have room for one more. Returns their
     /// number.
     #[inline]
-    pub fn list<const W: usize>(&mut self, row: Row<W>, into: &mut [u16]) -> usize {
+    pub fn list<const W: usize>(&mut self, row: PortSet<W>, into: &mut [u16]) -> usize {
         let mut length = 0;
         for port in row {
             length = self.add_if(into, length, port, true);
@@ -153,7 +153,7 @@ impl PortOrder {
 
     /// The port of a row that comes first in the order.
     #[inline]
-    pub fn pick<const W: usize>(&mut self, row: Row<W>) -> Option<usize> {
+    pub fn pick<const W: usize>(&mut self, row: PortSet<W>) -> Option<usize> {
         let (port, there) = self.choose(row);
         there.then_some(port)
     }
@@ -161,7 +161,7 @@ impl PortOrder {
     /// The port of a row that comes first, and `true`; for an empty row an arbitrary port, and `false`. The
     /// function has no branch on the number of ports, because the processor could not predict it.
     #[inline]
-    pub fn choose<const W: usize>(&mut self, row: Row<W>) -> (usize, bool) {
+    pub fn choose<const W: usize>(&mut self, row: PortSet<W>) -> (usize, bool) {
         let port = match self.ties {
             Ties::Random if W == 1 => return (self.dice.bit(row.words()[0]), !row.is_empty()),
             Ties::Random => row.nth(self.dice.below(row.count().max(1))),
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn all_orders_of_four_ports_are_equally_likely() {
         let mut order = PortOrder::new(Ties::Random, 64, &Streams::new(1));
-        let row: Row<1> = [3, 17, 40, 63].into_iter().collect();
+        let row: PortSet<1> = [3, 17, 40, 63].into_iter().collect();
         let mut seen = std::collections::BTreeMap::<Vec<u16>, u32>::new();
         let mut ports = [0; 5];
         let n = 240_000;
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn all_picks_are_equally_likely() {
         let mut order = PortOrder::new(Ties::Random, 16, &Streams::new(2));
-        let row: Row<1> = [0, 5, 15].into_iter().collect();
+        let row: PortSet<1> = [0, 5, 15].into_iter().collect();
         let mut seen = [0; 16];
         (0..90_000).for_each(|_| seen[order.pick(row).unwrap()] += 1);
         assert_eq!(seen.iter().filter(|times| **times > 0).count(), 3);
@@ -213,7 +213,7 @@ mod tests {
             // 30000 each; four standard deviations are 566.
             assert!((29_434..=30_566).contains(&seen[port]), "{port} occurred {} times", seen[port]);
         }
-        assert_eq!(order.pick(Row::<1>::EMPTY), None);
+        assert_eq!(order.pick(PortSet::<1>::EMPTY), None);
     }
 
     #[test]
@@ -275,8 +275,8 @@ mod tests {
         let mut lists = Vec::new();
         for _ in 0..4 {
             order.begin();
-            assert_eq!(order.list(Row::<1>::first(3), &mut ports), 3);
-            assert_eq!(order.pick(Row::<1>::first(3)), Some(usize::from(ports[0])));
+            assert_eq!(order.list(PortSet::<1>::first(3), &mut ports), 3);
+            assert_eq!(order.pick(PortSet::<1>::first(3)), Some(usize::from(ports[0])));
             lists.push([ports[0], ports[1], ports[2]]);
         }
         assert_eq!(lists, [[1, 2, 0], [2, 0, 1], [0, 1, 2], [1, 2, 0]]);

@@ -12,13 +12,13 @@
 
 use crate::arbiter::Demand;
 use crate::matching::order::PortOrder;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// Finds matchings of maximum size.
 #[derive(Clone, Debug)]
 pub(crate) struct MaxSize<const W: usize> {
     /// Inputs that request a free output, with these outputs.
-    requesting: Vec<(u16, Row<W>)>,
+    requesting: Vec<(u16, PortSet<W>)>,
     /// Matched inputs.
     matched: Vec<u16>,
     /// Inputs that the greedy matching left free.
@@ -37,7 +37,7 @@ impl<const W: usize> MaxSize<W> {
     /// Buffers for a switch of `ports` ports.
     pub fn new(ports: usize) -> MaxSize<W> {
         MaxSize {
-            requesting: vec![(0, Row::EMPTY); ports + 1],
+            requesting: vec![(0, PortSet::EMPTY); ports + 1],
             matched: vec![0; ports + 1],
             left: vec![0; ports + 1],
             output_of: vec![0; ports],
@@ -64,7 +64,7 @@ impl<const W: usize> MaxSize<W> {
             return;
         }
         // Lists grow by one or zero instead of a branch, which could not be predicted.
-        let (mut requesting, mut wanted) = (0, Row::EMPTY);
+        let (mut requesting, mut wanted) = (0, PortSet::EMPTY);
         for input in demand.inputs {
             let outputs = demand.of_input(input);
             self.requesting[requesting] = (input as u16, outputs);
@@ -100,7 +100,7 @@ impl<const W: usize> MaxSize<W> {
         &mut self,
         demand: &Demand<'_, W>,
         order: &mut PortOrder,
-        mut free: Row<W>,
+        mut free: PortSet<W>,
         mut matched: usize,
         left: usize,
     ) -> usize {
@@ -108,7 +108,7 @@ impl<const W: usize> MaxSize<W> {
             self.input_of[usize::from(self.output_of[usize::from(*input)])] = *input;
         }
         // Outputs from which no free output can be reached, in this and all later searches.
-        let mut dead = Row::EMPTY;
+        let mut dead = PortSet::EMPTY;
         for at in 0..left {
             if free.is_empty() {
                 break;
@@ -133,9 +133,9 @@ impl<const W: usize> MaxSize<W> {
         demand: &Demand<'_, W>,
         order: &mut PortOrder,
         root: u16,
-        free: Row<W>,
-        dead: Row<W>,
-    ) -> Result<usize, Row<W>> {
+        free: PortSet<W>,
+        dead: PortSet<W>,
+    ) -> Result<usize, PortSet<W>> {
         let mut visited = dead;
         self.seen.clear();
         self.seen.push(root);

@@ -6,8 +6,8 @@ use giveway_qdisc::Streams;
 
 use crate::arbiter::{Arbiter, ArbiterConfig, ArbiterContext, Demand, Matching, Weights};
 use crate::notes::Notes;
+use crate::port_set::PortSet;
 use crate::queues::Requests;
-use crate::row::Row;
 
 /// The present time in ticks, which are slots.
 const NOW: u64 = 1 << 40;
@@ -77,8 +77,8 @@ impl<const W: usize> Table<W> {
         }
         let demand = Demand {
             requests: &requests,
-            inputs: self.inputs.iter().copied().collect::<Row<W>>() & requests.inputs,
-            outputs: self.outputs.iter().copied().collect::<Row<W>>() & requests.outputs,
+            inputs: self.inputs.iter().copied().collect::<PortSet<W>>() & requests.inputs,
+            outputs: self.outputs.iter().copied().collect::<PortSet<W>>() & requests.outputs,
             weights: self,
             tick: NOW,
             slot_ticks: 1,
@@ -92,7 +92,7 @@ impl<const W: usize> Table<W> {
             .iter()
             .map(|(input, output)| (usize::from(*input), usize::from(*output)))
             .collect();
-        let (mut inputs, mut outputs) = (Row::<W>::EMPTY, Row::<W>::EMPTY);
+        let (mut inputs, mut outputs) = (PortSet::<W>::EMPTY, PortSet::<W>::EMPTY);
         for &(input, output) in &pairs {
             assert!(self.requests(input, output), "({input}, {output}) is not a request between free ports");
             assert!(!inputs.has(input) && !outputs.has(output), "({input}, {output}): one is in two pairs");

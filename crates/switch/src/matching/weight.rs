@@ -17,7 +17,7 @@ use crate::matching::assignment::Assignment;
 use crate::matching::order::PortOrder;
 use crate::matching::small::{MAX, Small};
 use crate::matching::weights::{Block, Reader, Weight};
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// Finds matchings of maximum weight.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl MaxWeight {
             self.reader.read(demand, input, demand.of_input(input), row);
         }
         self.all.scale(&mut self.weights);
-        let rows = order.list(Row::<W>::first(ports), &mut self.rows);
+        let rows = order.list(PortSet::<W>::first(ports), &mut self.rows);
         self.all.lower();
         self.all.begin_at(order.start());
         self.all.give_up(&self.weights, &self.rows[..rows], &mut self.left);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arbiter::Demand;
 use crate::matching::order::PortOrder;
-use crate::row::Row;
+use crate::port_set::PortSet;
 
 /// Weight of a pair of an input and an output. Pairs without packets to send have weight 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +69,7 @@ impl Reader {
         &self,
         demand: &Demand<'_, W>,
         input: usize,
-        outputs: Row<W>,
+        outputs: PortSet<W>,
         into: &mut [u64],
     ) {
         match self.weight {
@@ -208,12 +208,12 @@ impl Block {
 /// ports of the other side that they have requests with.
 #[inline]
 fn with_requests<const W: usize>(
-    ports: Row<W>,
-    requests: impl Fn(usize) -> Row<W>,
+    ports: PortSet<W>,
+    requests: impl Fn(usize) -> PortSet<W>,
     order: &mut PortOrder,
     into: &mut [u16],
-) -> (usize, Row<W>) {
-    let (mut length, mut all) = (0, Row::EMPTY);
+) -> (usize, PortSet<W>) {
+    let (mut length, mut all) = (0, PortSet::EMPTY);
     for port in ports {
         let requested = requests(port);
         all |= requested;

@@ -24,7 +24,7 @@ impl<const W: usize> Cell<W> {
 impl<const W: usize> Rules<W> for Cell<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
-        self.arbiter.arrived(input, usize::from(packet.to));
+        self.arbiter.on_arrival(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
         shared.statistics.queue_has(cells);
     }

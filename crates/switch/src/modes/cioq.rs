@@ -111,7 +111,7 @@ impl Cioq {
             parts.to_leave -= 1;
             if parts.to_leave == 0 {
                 let Packet { arrived, kind, .. } = parts.packet;
-                shared.statistics.left(kind, arrived, self.sending + shared.clock.slot_ticks);
+                shared.statistics.on_departure(kind, arrived, self.sending + shared.clock.slot_ticks);
                 self.unused.push(index);
             }
         }

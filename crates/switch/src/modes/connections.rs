@@ -3,7 +3,7 @@
 use crate::notes::{Note, Notes};
 use crate::packet::Packet;
 use crate::per_port::PerPort;
-use crate::row::Row;
+use crate::port_set::PortSet;
 use crate::wheel::Wheel;
 
 /// The connections between inputs and outputs, with their ends. A connection costs no work in the slots
@@ -11,9 +11,9 @@ use crate::wheel::Wheel;
 #[derive(Debug)]
 pub(crate) struct Connections<const W: usize> {
     /// Connected inputs.
-    pub inputs: Row<W>,
+    pub inputs: PortSet<W>,
     /// Connected outputs.
-    pub outputs: Row<W>,
+    pub outputs: PortSet<W>,
     /// By input: the packet that crosses.
     of_input: PerPort<Packet, W>,
     /// By output: the input that is connected, or was connected last.
@@ -28,8 +28,8 @@ impl<const W: usize> Connections<W> {
     /// No connections.
     pub fn new() -> Connections<W> {
         Connections {
-            inputs: Row::EMPTY,
-            outputs: Row::EMPTY,
+            inputs: PortSet::EMPTY,
+            outputs: PortSet::EMPTY,
             of_input: PerPort::new(Packet::default()),
             of_output: PerPort::new(0),
             ends: Wheel::new(),
@@ -75,7 +75,7 @@ impl<const W: usize> Connections<W> {
 
     /// Records the cells that cross in slot `now`, and interruptions at `interrupted` inputs.
     #[inline]
-    pub fn note(&self, interrupted: Row<W>, now: u64, notes: &mut Notes) {
+    pub fn note(&self, interrupted: PortSet<W>, now: u64, notes: &mut Notes) {
         if !notes.wanted() {
             return;
         }

@@ -8,8 +8,8 @@ use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
+use crate::port_set::PortSet;
 use crate::queues::Fifos;
-use crate::row::Row;
 use crate::shared::{FifoWeights, Shared};
 use crate::statistics::Longest;
 
@@ -37,7 +37,7 @@ impl<const W: usize> Fifo<W> {
 impl<const W: usize> Rules<W> for Fifo<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
-        self.arbiter.arrived(input, usize::from(packet.to));
+        self.arbiter.on_arrival(input, usize::from(packet.to));
         let cells = self.fifos.push(input, packet);
         shared.statistics.queue_has(cells);
     }
@@ -77,7 +77,7 @@ impl<const W: usize> Rules<W> for Fifo<W> {
         let crossing = if self.cells { self.matching.pairs().len() as u64 } else { self.connections.count() };
         let taken = self.connections.outputs | self.matching.outputs;
         shared.account(0, crossing, 0, 0, (wanted & !taken).count() as u64);
-        self.connections.note(Row::EMPTY, now, &mut shared.notes);
+        self.connections.note(PortSet::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

@@ -16,11 +16,11 @@ impl<const W: usize> ArbiterHandle<W> {
         ArbiterHandle { listens: arbiter.listens(), arbiter }
     }
 
-    /// Calls [`Arbiter::arrived`] if the arbiter needs it.
+    /// Calls [`Arbiter::on_arrival`] if the arbiter needs it.
     #[inline]
-    pub fn arrived(&mut self, input: usize, output: usize) {
+    pub fn on_arrival(&mut self, input: usize, output: usize) {
         if self.listens {
-            self.arbiter.arrived(input, output);
+            self.arbiter.on_arrival(input, output);
         }
     }
 

@@ -7,8 +7,8 @@
 use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::packet::{Class, Packet};
+use crate::port_set::PortSet;
 use crate::queues::Voqs;
-use crate::row::Row;
 use crate::shared::{Shared, VoqWeights};
 use crate::statistics::Longest;
 
@@ -33,7 +33,7 @@ impl<const W: usize> PacketMode<W> {
 impl<const W: usize> Rules<W> for PacketMode<W> {
     #[inline(always)]
     fn arrive(&mut self, input: usize, packet: Packet, _: Class, shared: &mut Shared<W>) {
-        self.arbiter.arrived(input, usize::from(packet.to));
+        self.arbiter.on_arrival(input, usize::from(packet.to));
         let cells = self.voqs.push(input, usize::from(packet.to), packet);
         shared.statistics.queue_has(cells);
     }
@@ -65,7 +65,7 @@ impl<const W: usize> Rules<W> for PacketMode<W> {
         let sent = self.connections.count();
         let unmatched = (wanted & !self.connections.outputs).count() as u64;
         shared.account(0, sent, 0, 0, unmatched);
-        self.connections.note(Row::EMPTY, now, &mut shared.notes);
+        self.connections.note(PortSet::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

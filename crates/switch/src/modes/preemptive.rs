@@ -17,8 +17,8 @@ use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::options::{Options, Phases};
 use crate::packet::{Class, Packet};
+use crate::port_set::PortSet;
 use crate::queues::{Fifos, Voqs};
-use crate::row::Row;
 use crate::shared::{FifoWeights, Shared, VoqWeights};
 use crate::statistics::Longest;
 
@@ -61,7 +61,7 @@ impl<const W: usize> Preemptive<W> {
     /// Inputs whose short packets request an output: all at free inputs, and those that have waited long
     /// enough.
     #[inline]
-    fn eager(&self, shared: &Shared<W>) -> Row<W> {
+    fn eager(&self, shared: &Shared<W>) -> PortSet<W> {
         let inputs = self.short.requests.inputs;
         if self.lazy == 0 {
             return inputs;
@@ -99,7 +99,7 @@ impl<const W: usize> Preemptive<W> {
 
     /// Matches long packets at ports that are neither connected nor taken, and connects them.
     #[inline]
-    fn match_long(&mut self, taken_in: Row<W>, taken_out: Row<W>, shared: &mut Shared<W>) {
+    fn match_long(&mut self, taken_in: PortSet<W>, taken_out: PortSet<W>, shared: &mut Shared<W>) {
         let inputs = self.long.requests.inputs & !(self.connections.inputs | taken_in);
         let outputs = self.long.requests.outputs & !(self.connections.outputs | taken_out);
         if inputs.is_empty() || outputs.is_empty() {
@@ -126,7 +126,7 @@ impl<const W: usize> Preemptive<W> {
 
     /// Inputs whose connection a short packet interrupts at its input or at its output.
     #[inline]
-    fn interrupted(&self) -> Row<W> {
+    fn interrupted(&self) -> PortSet<W> {
         let mut interrupted = self.connections.inputs & self.short_matching.inputs;
         for &(_, output) in self.short_matching.pairs() {
             let output = usize::from(output);
@@ -138,7 +138,7 @@ impl<const W: usize> Preemptive<W> {
     }
 
     /// Ends these connections and puts the rests of their packets back into the queues.
-    fn break_off(&mut self, interrupted: Row<W>, now: u64) {
+    fn break_off(&mut self, interrupted: PortSet<W>, now: u64) {
         for input in interrupted {
             let rest = self.connections.break_off(input, now);
             self.long.put_back(input, usize::from(rest.to), rest);
@@ -151,12 +151,12 @@ impl<const W: usize> Rules<W> for Preemptive<W> {
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {
             Class::Short => {
-                self.short_arbiter.arrived(input, usize::from(packet.to));
+                self.short_arbiter.on_arrival(input, usize::from(packet.to));
                 let cells = self.short.push(input, packet);
                 shared.statistics.short_queue_has(cells);
             }
             Class::Long => {
-                self.long_arbiter.arrived(input, usize::from(packet.to));
+                self.long_arbiter.on_arrival(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
                 shared.statistics.queue_has(cells);
             }
@@ -170,7 +170,7 @@ impl<const W: usize> Rules<W> for Preemptive<W> {
         self.match_short(shared);
         let (taken_in, taken_out) = if self.parallel {
             // Neither half depends on the other.
-            (Row::EMPTY, Row::EMPTY)
+            (PortSet::EMPTY, PortSet::EMPTY)
         } else {
             if !self.hold {
                 // Interrupted outputs may take another packet in this slot.

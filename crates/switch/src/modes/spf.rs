@@ -8,8 +8,8 @@ use super::{ArbiterHandle, Connections, Rules};
 use crate::arbiter::{Demand, Matching};
 use crate::notes::Note;
 use crate::packet::{Class, Packet};
+use crate::port_set::PortSet;
 use crate::queues::Voqs;
-use crate::row::Row;
 use crate::shared::{Shared, VoqWeights};
 use crate::statistics::Longest;
 
@@ -42,12 +42,12 @@ impl<const W: usize> Rules<W> for Spf<W> {
     fn arrive(&mut self, input: usize, packet: Packet, class: Class, shared: &mut Shared<W>) {
         match class {
             Class::Short => {
-                self.short_arbiter.arrived(input, usize::from(packet.to));
+                self.short_arbiter.on_arrival(input, usize::from(packet.to));
                 let cells = self.short.push(input, usize::from(packet.to), packet);
                 shared.statistics.short_queue_has(cells);
             }
             Class::Long => {
-                self.long_arbiter.arrived(input, usize::from(packet.to));
+                self.long_arbiter.on_arrival(input, usize::from(packet.to));
                 let cells = self.long.push(input, usize::from(packet.to), packet);
                 shared.statistics.queue_has(cells);
             }
@@ -97,7 +97,7 @@ impl<const W: usize> Rules<W> for Spf<W> {
         let short = self.short_matching.pairs().len() as u64;
         let taken = self.connections.outputs | self.short_matching.outputs;
         shared.account(short, self.connections.count(), 0, 0, (wanted & !taken).count() as u64);
-        self.connections.note(Row::EMPTY, now, &mut shared.notes);
+        self.connections.note(PortSet::EMPTY, now, &mut shared.notes);
         self.connections.end(now, |input, packet| shared.complete(input, packet));
     }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mixed::{Mixed, Packets};
-use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
+use super::{Arrival, TrafficSources, Silence, Source, Traffic, TrafficContext};
 use crate::draws::Geometric;
 use crate::packet::Sizes;
 use crate::rates::Pattern;
@@ -40,7 +40,7 @@ fn cells() -> Sizes {
 impl Traffic for Config {
     const SUMMARY: &'static str = "each slot a packet or none, independently; cells unless sizes are given";
 
-    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
+    fn build(&self, context: &TrafficContext) -> Result<TrafficSources, Invalid> {
         let mixed = Mixed::new(context, self.load, &self.pattern, &self.sizes, self.overload)?;
         let source = |input: usize| -> Box<dyn Source> {
             let load = mixed.rates.input(input);
@@ -57,7 +57,7 @@ impl Traffic for Config {
             })
         };
         let sources = (0..context.ports).map(source).collect();
-        Ok(Offered { kinds: mixed.kinds(), serial: false, sources, rates: Some(mixed.rates) })
+        Ok(TrafficSources { kinds: mixed.kinds(), serial: false, sources, rates: Some(mixed.rates) })
     }
 }
 

@@ -7,8 +7,8 @@ use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, Offered, Source, Traffic, TrafficContext};
-use crate::packet::{Class, Kind, Part, Sizes};
+use super::{Arrival, TrafficSources, Source, Traffic, TrafficContext};
+use crate::packet::{Class, PacketKind, MixPart, Sizes};
 
 /// A list of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,8 +38,8 @@ pub struct Listed {
 impl Traffic for Config {
     const SUMMARY: &'static str = "packets written one by one, to follow a small case by hand";
 
-    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
-        let mut kinds: Vec<Kind> = Vec::new();
+    fn build(&self, context: &TrafficContext) -> Result<TrafficSources, Invalid> {
+        let mut kinds: Vec<PacketKind> = Vec::new();
         let mut arrivals: Vec<Vec<Arrival>> = vec![Vec::new(); context.ports];
         let mut sorted: Vec<&Listed> = self.packets.iter().collect();
         sorted.sort_by_key(|packet| packet.slot);
@@ -50,7 +50,7 @@ impl Traffic for Config {
                 let message = format!("port {port} does not exist: write 0 to {}", context.ports - 1);
                 return Err(Invalid::new("packets", message));
             }
-            let part = Part { cells: packet.cells, share: 1.0, class: packet.class };
+            let part = MixPart { cells: packet.cells, share: 1.0, class: packet.class };
             let parts = Sizes::Mix(vec![part]).parts();
             let (kind, _) = parts.map_err(|invalid| Invalid::new("packets", invalid.message))?[0];
             let number = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
@@ -64,7 +64,7 @@ impl Traffic for Config {
         }
         let source = |arrivals: Vec<Arrival>| -> Box<dyn Source> { Box::new(List(arrivals.into_iter())) };
         let sources = arrivals.into_iter().map(source).collect();
-        Ok(Offered { kinds, serial: true, sources, rates: None })
+        Ok(TrafficSources { kinds, serial: true, sources, rates: None })
     }
 }
 

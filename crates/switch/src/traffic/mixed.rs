@@ -6,13 +6,13 @@ use giveway_qdisc::{Invalid, Rng};
 
 use super::TrafficContext;
 use crate::draws::Alias;
-use crate::packet::{Kind, Sizes};
+use crate::packet::{PacketKind, Sizes};
 use crate::rates::{Pattern, Rates};
 
 /// The loads and sizes of the packets of all inputs.
 pub(super) struct Mixed {
     /// Kinds of packets with their shares, which sum to 1.
-    parts: Vec<(Kind, f64)>,
+    parts: Vec<(PacketKind, f64)>,
     /// Mean size of a packet, in cells.
     pub mean: f64,
     /// Loads of pairs of ports.
@@ -39,7 +39,7 @@ impl Mixed {
     }
 
     /// The kinds of packets, by number.
-    pub fn kinds(&self) -> Vec<Kind> {
+    pub fn kinds(&self) -> Vec<PacketKind> {
         self.parts.iter().map(|(kind, _)| *kind).collect()
     }
 
@@ -76,7 +76,7 @@ const BOTH: usize = 512;
 
 impl Packets {
     /// A distribution by the shares of the kinds and of the outputs.
-    fn new(parts: &[(Kind, f64)], outputs: &[f64]) -> Packets {
+    fn new(parts: &[(PacketKind, f64)], outputs: &[f64]) -> Packets {
         let sizes: Vec<(u16, f64)> = (0..).zip(parts.iter().map(|(_, share)| *share)).collect();
         let to: Vec<(u16, f64)> = (0..).zip(outputs.iter().copied()).collect();
         let both = (parts.len() * outputs.len() <= BOTH).then(|| {

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mixed::{Mixed, Packets};
-use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
+use super::{Arrival, TrafficSources, Silence, Source, Traffic, TrafficContext};
 use crate::draws::{Geometric, Lomax};
 use crate::packet::Sizes;
 use crate::rates::Pattern;
@@ -101,7 +101,7 @@ impl Traffic for Config {
     const SUMMARY: &'static str =
         "bursts and pauses, geometric or Pareto; one packet per burst as in the P-SPF paper";
 
-    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
+    fn build(&self, context: &TrafficContext) -> Result<TrafficSources, Invalid> {
         if !(self.burst.is_finite() && self.burst >= 1.0) {
             let message = format!("{}: a burst has at least 1 packet on average", self.burst);
             return Err(Invalid::new("burst", message));
@@ -138,7 +138,7 @@ impl Traffic for Config {
                 to: 0,
             }));
         }
-        Ok(Offered { kinds: mixed.kinds(), serial: true, sources, rates: Some(mixed.rates) })
+        Ok(TrafficSources { kinds: mixed.kinds(), serial: true, sources, rates: Some(mixed.rates) })
     }
 }
 

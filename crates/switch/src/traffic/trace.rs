@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::reading::{Inputs, Outputs};
 use self::reading::{Selection, Trace};
-use super::{Arrival, Offered, Silence, Source, Traffic, TrafficContext};
+use super::{Arrival, TrafficSources, Silence, Source, Traffic, TrafficContext};
 
 /// The packets of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +93,7 @@ const MAX_SLOTS: u64 = 1 << 42;
 impl Traffic for Config {
     const SUMMARY: &'static str = "the packets of a pcap or pcapng file, at their times and cut into cells";
 
-    fn build(&self, context: &TrafficContext) -> Result<Offered, Invalid> {
+    fn build(&self, context: &TrafficContext) -> Result<TrafficSources, Invalid> {
         self.check()?;
         let path = context.folder.join(&self.file);
         let selection = Selection { inputs: self.inputs, outputs: self.outputs, cell: self.cell };
@@ -119,7 +119,7 @@ impl Traffic for Config {
             Box::new(Replay { packets, cells: Arc::clone(&cells), again, at: 0, begun: 0, free: 0 })
         };
         let sources = trace.inputs.into_iter().map(source).collect();
-        Ok(Offered { kinds: trace.kinds, serial: true, sources, rates })
+        Ok(TrafficSources { kinds: trace.kinds, serial: true, sources, rates })
     }
 }
 

@@ -6,14 +6,14 @@ use giveway_switch::arbiter::{Arbiter, ArbiterContext, Demand, Matching, Weights
 use giveway_switch::notes::Notes;
 use giveway_switch::options::Queueing;
 use giveway_switch::registry::Entry;
-use giveway_switch::{Requests, Row, Spec};
+use giveway_switch::{PortSet, Requests, Spec};
 
 /// The state of one slot: queues, free ports and arrivals.
 pub struct Paper<const W: usize> {
     pub ports: usize,
     pub requests: Requests<W>,
-    pub inputs: Row<W>,
-    pub outputs: Row<W>,
+    pub inputs: PortSet<W>,
+    pub outputs: PortSet<W>,
     /// By input and output.
     cells: Vec<u64>,
     /// By input and output.
@@ -48,8 +48,8 @@ impl Shape {
         let mut paper = Paper {
             ports,
             requests: Requests::none(),
-            inputs: Row::EMPTY,
-            outputs: Row::EMPTY,
+            inputs: PortSet::EMPTY,
+            outputs: PortSet::EMPTY,
             cells: vec![0; ports * ports],
             heads: vec![u64::MAX; ports * ports],
             tick: slot * SLOT,
@@ -80,7 +80,7 @@ impl Shape {
                 paper.arrivals.push((input, output));
             }
         }
-        let mut free = || -> Row<W> { (0..ports).filter(|_| rng.below(100) >= self.busy).collect() };
+        let mut free = || -> PortSet<W> { (0..ports).filter(|_| rng.below(100) >= self.busy).collect() };
         paper.inputs = paper.requests.inputs & free();
         paper.outputs = paper.requests.outputs & free();
         paper
@@ -92,7 +92,7 @@ impl<const W: usize> Paper<W> {
     pub fn ask(&self, arbiter: &mut dyn Arbiter<W>, matching: &mut Matching<W>) {
         matching.clear();
         for (input, output) in &self.arrivals {
-            arbiter.arrived(*input, *output);
+            arbiter.on_arrival(*input, *output);
         }
         if self.inputs.is_empty() || self.outputs.is_empty() {
             return;

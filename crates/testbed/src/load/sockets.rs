@@ -202,9 +202,9 @@ impl Sockets {
             Token::Udp(side) => {
                 while let Some((stream, bytes, sent, now)) = self.receive_datagram(side)? {
                     let counters = &mut self.streams[stream].counters;
-                    counters.arrived(bytes, now, now >= self.measured_from);
+                    counters.on_arrival(bytes, now, now >= self.measured_from);
                     if sent >= self.measured_from {
-                        counters.received(bytes, sent, now);
+                        counters.on_receipt(bytes, sent, now);
                     }
                 }
                 Ok(())

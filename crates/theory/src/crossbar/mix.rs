@@ -8,7 +8,7 @@ use std::fmt;
 
 /// One kind of packet in a [`Mix`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kind {
+pub struct MixEntry {
     /// Size in cells, which is its service time in slots. At least 1.
     pub cells: u32,
     /// Share of all packets, 0 to 1.
@@ -20,12 +20,12 @@ pub struct Kind {
 /// Packet sizes with their probabilities. The shares sum to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
-    kinds: Vec<Kind>,
+    kinds: Vec<MixEntry>,
 }
 
 /// The load of a port by a mix. Rates are in packets per slot, loads in cells per slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Offered {
+pub struct PortLoad {
     /// λ, of all packets.
     pub rate: f64,
     /// λ_s, of short packets.
@@ -80,7 +80,7 @@ impl Mix {
     ///
     /// If a share is not in 0 to 1 or the shares do not sum to 1 (within 10⁻⁹), a packet has no cells, or a
     /// short one more than one.
-    pub fn new(kinds: &[Kind]) -> Result<Mix, MixError> {
+    pub fn new(kinds: &[MixEntry]) -> Result<Mix, MixError> {
         for kind in kinds {
             if !(0.0..=1.0).contains(&kind.share) {
                 return Err(MixError::Share(kind.share));
@@ -108,12 +108,12 @@ impl Mix {
     pub fn trimodel(cells: [u32; 3], p_a: f64, p_b: f64) -> Result<Mix, MixError> {
         // 1 − 0.9 − 0.1 is a little less than 0 in binary. If it is much less, the sum is too large.
         let p_c = (1.0 - p_a - p_b).max(0.0);
-        let kind = |cells, share| Kind { cells, share, short: cells == 1 };
+        let kind = |cells, share| MixEntry { cells, share, short: cells == 1 };
         Mix::new(&[kind(cells[0], p_a), kind(cells[1], p_b), kind(cells[2], p_c)])
     }
 
     /// The kinds of packet, as they were given.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[MixEntry] {
         &self.kinds
     }
 
@@ -149,7 +149,7 @@ impl Mix {
     }
 
     /// The rates at an offered load of ρ. `None` unless 0 ≤ ρ ≤ 1, the range of the load of a port.
-    pub fn at(&self, load: f64) -> Option<Offered> {
+    pub fn at(&self, load: f64) -> Option<PortLoad> {
         if !(0.0..=1.0).contains(&load) {
             return None;
         }
@@ -157,10 +157,10 @@ impl Mix {
         let (short_rate, long_rate) = (rate * self.short_share(), rate * self.long_share());
         // ρ − ρ_s would leave a rounding error if there are no long packets.
         let long_load = long_rate * self.long_mean().unwrap_or(0.0);
-        Some(Offered { rate, short_rate, long_rate, load, short_load: short_rate, long_load })
+        Some(PortLoad { rate, short_rate, long_rate, load, short_load: short_rate, long_load })
     }
 
-    fn sum(&self, of: impl Fn(&Kind) -> f64) -> f64 {
+    fn sum(&self, of: impl Fn(&MixEntry) -> f64) -> f64 {
         self.kinds.iter().map(|kind| kind.share * of(kind)).sum()
     }
 }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn invalid_mixes_are_refused() {
-        let kind = |cells, share, short| Kind { cells, share, short };
+        let kind = |cells, share, short| MixEntry { cells, share, short };
         assert_eq!(Mix::new(&[]), Err(MixError::Sum(0.0)));
         assert_eq!(Mix::new(&[kind(1, 0.25, true), kind(3, 0.5, false)]), Err(MixError::Sum(0.75)));
         assert_eq!(Mix::new(&[kind(2, 1.0, true)]), Err(MixError::LongShort(2)));

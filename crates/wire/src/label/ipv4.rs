@@ -27,11 +27,11 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
     let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off)?;
     let length = usize::from(fixed[0] & 15) * 4;
     if length < FIXED {
-        return Err(WireError::Malformed { at: 0, what: "the header length is below 20 bytes" });
+        return Err(WireError::Malformed { at: 0, reason: "the header length is below 20 bytes" });
     }
     let total = u16::from_be_bytes([fixed[2], fixed[3]]);
     if usize::from(total) < length {
-        return Err(WireError::Malformed { at: 2, what: "the packet length is below the header length" });
+        return Err(WireError::Malformed { at: 2, reason: "the packet length is below the header length" });
     }
     let header = packet.get(..length).ok_or(cut_off)?;
     let mut label = None;
@@ -46,7 +46,7 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
         if option < 2 || at + option > length {
             return Err(WireError::Malformed {
                 at,
-                what: "an option is longer than the header, or has an invalid length",
+                reason: "an option is longer than the header, or has an invalid length",
             });
         }
         if kind == LABEL {
@@ -66,10 +66,10 @@ pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), W
         return Err(WireError::Labelled { at });
     }
     if header.length + OPTION > LONGEST {
-        return Err(WireError::NoRoom { what: "an IPv4 header has at most 40 bytes of options" });
+        return Err(WireError::NoRoom { reason: "an IPv4 header has at most 40 bytes of options" });
     }
     let Some(total) = header.total.checked_add(OPTION as u16) else {
-        return Err(WireError::NoRoom { what: "an IPv4 packet has at most 65,535 bytes" });
+        return Err(WireError::NoRoom { reason: "an IPv4 packet has at most 65,535 bytes" });
     };
     let before = sum(&packet[..header.length]);
     packet.splice(FIXED..FIXED, [LABEL, OPTION as u8, high, low]);

@@ -40,9 +40,9 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
     let fixed = packet.first_chunk::<FIXED>().ok_or(cut_off("IPv6 header"))?;
     let payload = u16::from_be_bytes([fixed[4], fixed[5]]);
     if payload == 0 && fixed[NEXT_HEADER] != NO_NEXT_HEADER {
-        let what =
+        let reason =
             "a payload length of 0 with a payload: a jumbogram, or a length that was left to a network card";
-        return Err(WireError::Malformed { at: 4, what });
+        return Err(WireError::Malformed { at: 4, reason });
     }
     let mut found = Header { payload, options: None, label: None, others: false };
     if fixed[NEXT_HEADER] != HOP_BY_HOP {
@@ -52,8 +52,8 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
     let units = packet.get(FIXED + 1).ok_or(cut_off(within))?;
     let length = (usize::from(*units) + 1) * UNIT;
     if length > usize::from(payload) {
-        let what = "the hop-by-hop options header is longer than the packet";
-        return Err(WireError::Malformed { at: FIXED + 1, what });
+        let reason = "the hop-by-hop options header is longer than the packet";
+        return Err(WireError::Malformed { at: FIXED + 1, reason });
     }
     let header = packet.get(..FIXED + length).ok_or(cut_off(within))?;
     let mut at = FIRST;
@@ -65,7 +65,7 @@ pub(super) fn parse(packet: &[u8]) -> Result<Header, WireError> {
         }
         let end = header.get(at + 1).map(|data| at + 2 + usize::from(*data));
         let Some(end) = end.filter(|end| *end <= header.len()) else {
-            return Err(WireError::Malformed { at, what: "an option is longer than the header" });
+            return Err(WireError::Malformed { at, reason: "an option is longer than the header" });
         };
         match kind {
             LABEL if end - at != OPTION => return Err(WireError::Foreign { kind, at, length: end - at }),
@@ -84,12 +84,14 @@ pub(super) fn insert(packet: &mut Vec<u8>, [high, low]: [u8; 2]) -> Result<(), W
         return Err(WireError::Labelled { at });
     }
     let Some(payload) = header.payload.checked_add(UNIT as u16) else {
-        return Err(WireError::NoRoom { what: "an IPv6 packet has at most 65,535 bytes behind its header" });
+        return Err(WireError::NoRoom {
+            reason: "an IPv6 packet has at most 65,535 bytes behind its header",
+        });
     };
     let label = [LABEL, OPTION as u8 - 2, high, low];
     if header.options.is_some() {
         let Some(units) = packet[FIXED + 1].checked_add(1) else {
-            return Err(WireError::NoRoom { what: "a hop-by-hop options header has at most 2,048 bytes" });
+            return Err(WireError::NoRoom { reason: "a hop-by-hop options header has at most 2,048 bytes" });
         };
         packet[FIXED + 1] = units;
         packet.splice(FIRST..FIRST, label.into_iter().chain(PADDING));

@@ -9,7 +9,7 @@ use std::io::Cursor;
 
 use giveway_capture::{EnhancedPacket, Headers, InterfaceDescription, LinkType, Reader, Transport, Writer};
 use giveway_qdisc::{Dscp, Ecn};
-use giveway_workload::{Connection, Extraction, Local, Seen, Side, Train, Trigger, Workload};
+use giveway_workload::{CaptureStatistics, Connection, Extraction, Local, Side, Train, Trigger, Workload};
 
 pub use self::From::{Client as C, Server as S};
 
@@ -36,7 +36,7 @@ pub struct Trace {
 /// The result of the extraction.
 pub struct Found {
     pub workload: Workload,
-    pub seen: Seen,
+    pub seen: CaptureStatistics,
 }
 
 impl Trace {

@@ -169,6 +169,59 @@ impl<'a> Children<'a> {
     }
 }
 
+/// The methods of [`Discipline`](crate::Discipline) that all bands answer together, for a `Config` with
+/// `children()`.
+macro_rules! children_answer {
+    () => {
+        fn lookahead(&self) -> usize {
+            self.children().lookahead()
+        }
+
+        fn warnings(&self, context: &giveway_qdisc::LinkContext) -> Vec<String> {
+            self.children().warnings(context)
+        }
+
+        fn advice(
+            &self,
+            largest: giveway_qdisc::Bytes,
+            context: &giveway_qdisc::LinkContext,
+        ) -> Vec<crate::Advice> {
+            self.children().advice(largest, context)
+        }
+    };
+}
+
+/// The methods of [`Qdisc`](giveway_qdisc::Qdisc) that all bands answer together, for a discipline with a
+/// field `bands`.
+macro_rules! bands_answer {
+    () => {
+        fn backlog(&self) -> giveway_qdisc::Backlog {
+            self.bands.backlog()
+        }
+
+        fn rate_changed(&mut self, rate: giveway_qdisc::Rate, now: giveway_qdisc::Time) {
+            self.bands.rate_changed(rate, now);
+        }
+
+        fn as_any_mut(&mut self) -> Option<&mut dyn std::any::Any> {
+            Some(self)
+        }
+
+        fn flow_table(&self) -> giveway_qdisc::FlowTable {
+            self.bands.flow_table()
+        }
+
+        /// The backlog of each band.
+        fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+            self.bands.gauges(visit);
+        }
+
+        fn classes(&self, visit: &mut dyn FnMut(giveway_qdisc::ClassState)) {
+            self.bands.classes(visit);
+        }
+    };
+}
+
 /// The bands of a discipline.
 pub struct Bands<P> {
     leaves: Leaves<P>,

@@ -8,7 +8,7 @@ use giveway_qdisc::{
     Properties, Rate, Time,
 };
 
-use super::plan::{Plan, Written, wrong};
+use super::plan::{ClassConfig, Plan, wrong};
 use super::{Classifier, Leaf, Leaves, leaves};
 use crate::{Advice, Spec};
 
@@ -31,7 +31,7 @@ impl<P: 'static> Nested<P> {
     ///
     /// # Errors
     /// The leaf that is not valid.
-    pub fn build<C: Written>(
+    pub fn build<C: ClassConfig>(
         plan: Plan<'_, C>,
         most: impl Fn(usize) -> Option<Rate>,
         context: &LinkContext,
@@ -210,12 +210,12 @@ impl<P> Nested<P> {
 }
 
 /// The disciplines that are written in a tree.
-pub fn leaf_specs<C: Written>(classes: &[C]) -> Vec<&Spec> {
+pub fn leaf_specs<C: ClassConfig>(classes: &[C]) -> Vec<&Spec> {
     classes.iter().flat_map(|class| class.leaf().into_iter().chain(leaf_specs(class.classes()))).collect()
 }
 
 /// Properties of a discipline with these classes, if it always serves a leaf with a packet to send.
-pub fn properties<C: Written>(classes: &[C], context: &LinkContext) -> Properties {
+pub fn properties<C: ClassConfig>(classes: &[C], context: &LinkContext) -> Properties {
     let leaves: Vec<Properties> =
         leaf_specs(classes).into_iter().map(|spec| spec.properties(context)).collect();
     Properties {
@@ -229,11 +229,11 @@ pub fn properties<C: Written>(classes: &[C], context: &LinkContext) -> Propertie
 }
 
 /// Number of next hops that the leaves use.
-pub fn lookahead<C: Written>(classes: &[C]) -> usize {
+pub fn lookahead<C: ClassConfig>(classes: &[C]) -> usize {
     leaf_specs(classes).into_iter().map(Spec::lookahead).max().unwrap_or(0)
 }
 
 /// Advice about the leaves.
-pub fn advice<C: Written>(classes: &[C], largest: Bytes, context: &LinkContext) -> Vec<Advice> {
+pub fn advice<C: ClassConfig>(classes: &[C], largest: Bytes, context: &LinkContext) -> Vec<Advice> {
     leaf_specs(classes).into_iter().flat_map(|spec| spec.advice(largest, context)).collect()
 }

@@ -15,7 +15,7 @@ const MAX: usize = 200_000;
 pub const LEVELS: usize = 8;
 
 /// A class as it is written, of any discipline.
-pub trait Written: Sized {
+pub trait ClassConfig: Sized {
     /// Its name, or a range of names.
     fn name(&self) -> &str;
     /// Its filters.
@@ -56,7 +56,7 @@ pub struct Plan<'a, C> {
     pub warnings: Vec<String>,
 }
 
-impl<'a, C: Written> Plan<'a, C> {
+impl<'a, C: ClassConfig> Plan<'a, C> {
     /// The classes of these lists. `default` is the name or the path of the class of all other packets.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ pub fn wrong(class: &str, message: impl std::fmt::Display) -> Invalid {
 }
 
 /// The filters of a class, each joined with each of the class above.
-fn joined<C: Written>(
+fn joined<C: ClassConfig>(
     written: &C,
     copy: ranges::Copy,
     parent: Option<&Planned<'_, C>>,

@@ -2,7 +2,7 @@
 
 use giveway_qdisc::Dscp;
 
-use super::words::Tins;
+use super::choices::Tins;
 
 /// Largest number of tins.
 pub const MAX: usize = 8;

@@ -2,7 +2,7 @@
 
 use giveway_qdisc::{Rate, Span, Time};
 
-use super::words::Framing;
+use super::choices::Framing;
 
 /// The length of a packet on the link, with everything that the link adds to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

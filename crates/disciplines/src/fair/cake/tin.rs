@@ -7,7 +7,7 @@ use super::classes::Class;
 use super::ring::{Links, Ring};
 use super::sets::{Hosts, PLACES, Tags};
 use super::shaper::averaged;
-use super::words::Isolation;
+use super::choices::Isolation;
 
 /// The list in which a queue is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct Counters {
 impl Counters {
     /// Records the sojourn time and the length of a packet that leaves.
     #[inline]
-    pub fn sent(&mut self, sojourn: Span, bytes: u32) {
+    pub fn on_departure(&mut self, sojourn: Span, bytes: u32) {
         let sojourn = sojourn.as_ps();
         let Counters { peak, average, sparse, longest, .. } = self;
         *average = averaged(*average, sojourn, 8);
@@ -290,7 +290,7 @@ impl Tin {
 
     /// The queue whose turn it is is empty. It leaves the turns, and decays until its COBALT is at rest.
     #[inline]
-    pub fn emptied(&mut self, flow: usize, isolation: Isolation, now: Time) {
+    pub fn on_empty(&mut self, flow: usize, isolation: Isolation, now: Time) {
         let ring = if self.flows[flow].set == Set::Sparse { &mut self.new } else { &mut self.old };
         ring.pop(&mut self.links);
         match self.flows[flow].set {
@@ -331,7 +331,7 @@ impl Tin {
     #[inline(never)]
     fn steps_down(&mut self, flow: usize, now: Time) -> bool {
         let Flow { state, set, .. } = &mut self.flows[flow];
-        self.unresponsive_flows -= u32::from(state.emptied(&self.tuning.law, now));
+        self.unresponsive_flows -= u32::from(state.on_empty(&self.tuning.law, now));
         if state.is_at_rest(now) {
             *set = Set::Free;
             self.tags.set_free(flow);

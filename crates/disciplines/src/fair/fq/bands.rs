@@ -52,13 +52,13 @@ impl Bands {
 
     /// Counts an arrival.
     #[inline]
-    pub fn arrived(&mut self, band: u8) {
+    pub fn on_arrival(&mut self, band: u8) {
         self.bands[usize::from(band)].packets += 1;
     }
 
     /// Counts a departure in the turn of a band, of a packet that another band may have counted.
     #[inline]
-    pub fn sent(&mut self, band: u8, counted: u8, bytes: u32) {
+    pub fn on_departure(&mut self, band: u8, counted: u8, bytes: u32) {
         self.bands[usize::from(band)].credit -= i64::from(bytes);
         self.bands[usize::from(counted)].packets -= 1;
     }

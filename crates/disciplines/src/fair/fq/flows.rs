@@ -167,13 +167,7 @@ impl Flows {
 
     pub fn table(&self) -> FlowTable {
         let table = self.sockets.table().plus(self.orphans.table());
-        let each = Slots::<Flow>::bytes_per_slot() as u32;
-        FlowTable {
-            most: self.most,
-            entry_bytes: table.entry_bytes + each,
-            bytes: table.bytes + self.slots.bytes(),
-            ..table
-        }
+        FlowTable { most: self.most, ..table.with(Slots::<Flow>::bytes_per_slot(), self.slots.bytes()) }
     }
 
     pub fn clear(&mut self) {

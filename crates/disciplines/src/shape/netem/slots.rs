@@ -66,7 +66,7 @@ impl Slotted {
 
     /// Counts a packet that the slot released.
     #[inline]
-    pub fn sent(&mut self, bytes: u32) {
+    pub fn on_departure(&mut self, bytes: u32) {
         self.left.0 -= 1;
         self.left.1 = self.left.1.saturating_sub(bytes.into());
     }

@@ -67,7 +67,7 @@ impl Largest {
                 self.by_packets.grew(at, nodes[at].own.packets as usize);
             }
             Counts::Packets => self.count_in_heap(measure, nodes),
-            Counts::Heap => self.heap.grew(at as u32, nodes[at].rank(measure, at)),
+            Counts::Heap => self.heap.record_growth(at as u32, nodes[at].rank(measure, at)),
         }
     }
 
@@ -133,7 +133,7 @@ impl Largest {
         self.by_packets.clear();
         self.counts = Counts::Heap;
         for (at, node) in nodes.iter().enumerate().filter(|(_, node)| node.own.packets > 0) {
-            self.heap.grew(at as u32, node.rank(measure, at));
+            self.heap.record_growth(at as u32, node.rank(measure, at));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use giveway_document::chart::{Chart, Plot};
 use giveway_document::columns::number;
-use giveway_measure::{Contest, Row};
+use giveway_measure::{Contest, DisciplineRow};
 use serde_json::{Value, json};
 
 use super::frame::{Disciplines, data, over_seeds};
@@ -31,11 +31,11 @@ pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, contest: &Conte
         unit: "ms",
         scale: json!({ "type": "sqrt", "range": ["#ffffff", "#f1a340"] }),
     };
-    let share = |row: &Row| {
+    let share = |row: &DisciplineRow| {
         let percent = |share: &Option<f64>| share.map(|share| 100.0 * share);
         contest.shares(row).iter().map(|line| line.iter().map(percent).collect()).collect()
     };
-    let delay = |row: &Row| {
+    let delay = |row: &DisciplineRow| {
         let ms = |port: &String| row.mean(&format!("at.{port}.sojourn_p50_s")).map(|time| 1e3 * time);
         contest.ports.iter().map(|line| line.iter().map(ms).collect()).collect()
     };
@@ -61,7 +61,7 @@ impl Matrix {
         folder: &Folder,
         disciplines: &Disciplines,
         contest: &Contest,
-        cells: &dyn Fn(&Row) -> Vec<Vec<Option<f64>>>,
+        cells: &dyn Fn(&DisciplineRow) -> Vec<Vec<Option<f64>>>,
     ) -> Chart {
         let mut columns: Vec<_> = ["discipline", "row", "column", "value"].map(|name| (name, vec![])).into();
         for row in &folder.table.rows {

@@ -4,8 +4,8 @@
 use giveway_document::axis::{PLAIN, logarithmic};
 use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
-use giveway_measure::figures::Kind;
-use giveway_measure::{Better, Row, Statistic, Table, better, is_carried, named};
+use giveway_measure::figures::NumberStyle;
+use giveway_measure::{Better, DisciplineRow, Statistic, Table, better, is_carried, named};
 use serde_json::json;
 
 use super::frame::{Disciplines, MAX_PORTS, at_port, data};
@@ -41,7 +41,7 @@ const GLYPHS: [(&str, &str); 6] = [
 pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) -> Vec<Chart> {
     let ports = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
     let same = folders.iter().all(|folder| folder.manifest.measured.ports == ports);
-    let known = |row: &Row| row.mean(FIGURES[0]).is_some();
+    let known = |row: &DisciplineRow| row.mean(FIGURES[0]).is_some();
     // A port may have no transfers of its own, as in a chain of links.
     let of_port =
         |port: &String| -> Vec<Table> { folders.iter().map(|folder| folder.table.at(port)).collect() };
@@ -61,10 +61,10 @@ pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) ->
 /// The key figures of these tables, one for each folder.
 fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> Chart {
     let pairs = folders.iter().zip(tables);
-    let rows: Vec<(&Folder, &Row)> =
+    let rows: Vec<(&Folder, &DisciplineRow)> =
         pairs.flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, row))).collect();
     // A quantile needs enough values: the table has a dash in its place otherwise.
-    let carried = |row: &Row, metric: &str| row.mean(metric).is_some() && is_carried(row, metric);
+    let carried = |row: &DisciplineRow, metric: &str| row.mean(metric).is_some() && is_carried(row, metric);
     let known = |metric: &str| rows.iter().any(|(_, row)| carried(row, metric));
     let figures: Vec<_> = FIGURES.into_iter().filter(|metric| known(metric)).collect();
     if figures.is_empty() {
@@ -75,12 +75,13 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
         ["figure", "folder", "discipline", "mean", "low", "high"].map(|name| (name, vec![])).into();
     let mut panels: Vec<Plot> = Vec::new();
     for (at, metric) in figures.into_iter().enumerate() {
-        let rows: Vec<&(&Folder, &Row)> = rows.iter().filter(|(_, row)| carried(row, metric)).collect();
+        let rows: Vec<&(&Folder, &DisciplineRow)> =
+            rows.iter().filter(|(_, row)| carried(row, metric)).collect();
         let means: Vec<f64> = rows.iter().filter_map(|(_, row)| row.mean(metric)).collect();
         let mut names: Vec<&str> = rows.iter().map(|(_, row)| row.qdisc.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        let (one, unit) = Kind::of(metric).unit(means.iter().copied());
+        let (one, unit) = NumberStyle::of(metric).unit(means.iter().copied());
         let axis = Axis::new(&means, one);
         for (folder, row) in &rows {
             let Some((estimate, mean)) = row.metric(metric).and_then(|found| Some((found, found.mean?)))

@@ -4,7 +4,7 @@ use giveway_document::axis::{PLAIN, logarithmic};
 use giveway_document::chart::Chart;
 use giveway_document::columns::{Columns, number};
 use giveway_measure::figures::{RATE, TIME};
-use giveway_measure::{DelayRow, Delayed};
+use giveway_measure::{DelayRow, DelaySummary};
 use serde_json::{Value, json};
 
 use super::frame::{self, Disciplines, Sides, at_port, hover, panels, side_by_side};
@@ -50,7 +50,7 @@ enum Shown {
 }
 
 impl Shown {
-    fn of(self, row: &DelayRow) -> Option<Delayed> {
+    fn of(self, row: &DelayRow) -> Option<DelaySummary> {
         match self {
             Shown::OneWay => row.one_way,
             Shown::Sojourn => row.sojourn,
@@ -220,7 +220,12 @@ fn behind(x: &Value, unit: &str, fastest: f64) -> Value {
 }
 
 /// The delays of a source, or of the others together: the middle of each stretch, and the delays in it.
-fn points(rows: &[DelayRow], source: &str, names: &[String], shown: Shown) -> Vec<(f64, Option<Delayed>)> {
+fn points(
+    rows: &[DelayRow],
+    source: &str,
+    names: &[String],
+    shown: Shown,
+) -> Vec<(f64, Option<DelaySummary>)> {
     let is_other = source == OTHERS && names.iter().any(|name| name == OTHERS);
     let mine = |row: &&DelayRow| match is_other {
         true => row.source == OTHERS || !names.contains(&row.source),
@@ -229,12 +234,12 @@ fn points(rows: &[DelayRow], source: &str, names: &[String], shown: Shown) -> Ve
     let mine: Vec<&DelayRow> = rows.iter().filter(mine).collect();
     let stretch = |stretch: &[&DelayRow]| {
         let delays = stretch.iter().filter_map(|row| shown.of(row));
-        (stretch[0].time.as_s() + stretch[0].span.as_s() / 2.0, delays.reduce(Delayed::and))
+        (stretch[0].time.as_s() + stretch[0].span.as_s() / 2.0, delays.reduce(DelaySummary::and))
     };
     mine.chunk_by(|a, b| a.time == b.time).map(stretch).collect()
 }
 
-fn is_empty(points: &[(f64, Option<Delayed>)]) -> bool {
+fn is_empty(points: &[(f64, Option<DelaySummary>)]) -> bool {
     points.iter().all(|(_, delay)| delay.is_none())
 }
 

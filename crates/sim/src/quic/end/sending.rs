@@ -5,7 +5,7 @@ use giveway_qdisc::{Ecn, Header, Meta, Packet, Time};
 use super::{End, PROBES};
 use crate::quic::config::QuicConfig;
 use crate::quic::control;
-use crate::quic::packet::{Kind, MIN_INITIAL, on_wire, stream_frame, varint};
+use crate::quic::packet::{MIN_INITIAL, PacketType, on_wire, stream_frame, varint};
 use crate::quic::sent::FrameKind;
 use crate::segment::Segment;
 
@@ -39,6 +39,7 @@ impl End {
             if !has_frames && self.probes == 0 {
                 break;
             }
+            // RFC 9000, section 8.1: three times what arrived, until the address is proved.
             if self.handshake.allowed() < MIN_ALLOWED {
                 break;
             }
@@ -82,6 +83,7 @@ impl End {
         self.probe_at = if self.path.loss_at != Time::NEVER || !(waits || unblocks) || !may_send {
             Time::NEVER
         } else {
+            // RFC 9002, section 6.2.1: a packet that leaves restarts the timer.
             let since = if waits { self.path.last_sent } else { now };
             let timeout = self.path.probe_timeout(self.delay(config), config);
             since + timeout * (1 << self.path.backoffs.min(MAX_BACKOFFS))
@@ -89,23 +91,23 @@ impl End {
     }
 
     /// The header of packets with data, at present.
-    fn data_kind(&self) -> Kind {
+    fn data_kind(&self) -> PacketType {
         match (self.is_client, self.handshake.is_complete) {
-            (true, false) => Kind::ZeroRtt,
-            _ => Kind::OneRtt,
+            (true, false) => PacketType::ZeroRtt,
+            _ => PacketType::OneRtt,
         }
     }
 
     /// The header of packets without data and without a message of the handshake.
-    fn idle_kind(&self) -> Kind {
+    fn idle_kind(&self) -> PacketType {
         match (self.handshake.is_complete, self.handshake.has_keys()) {
-            (true, _) => Kind::OneRtt,
-            (false, true) => Kind::Handshake,
-            (false, false) => Kind::Initial,
+            (true, _) => PacketType::OneRtt,
+            (false, true) => PacketType::Handshake,
+            (false, false) => PacketType::Initial,
         }
     }
 
-    fn segment(&mut self, kind: Kind) -> Segment {
+    fn segment(&mut self, kind: PacketType) -> Segment {
         let seq = self.number;
         self.number += 1;
         Segment { seq, ace: kind as u8, ..self.template }
@@ -118,8 +120,8 @@ impl End {
         let room = self.handshake.allowed().min(config.datagram.0) as u32;
         let is_message = self.handshake.send.can_send(u64::MAX);
         let kind = match (is_message, self.handshake.send.position()) {
-            (true, 0) => Kind::Initial,
-            (true, _) => Kind::Handshake,
+            (true, 0) => PacketType::Initial,
+            (true, _) => PacketType::Handshake,
             (false, _) if has_frames => self.data_kind(),
             (false, _) => self.idle_kind(),
         };
@@ -155,13 +157,15 @@ impl End {
                 again = data > 0;
             }
             if config.ack_every.0 > 2 && self.handshake.is_complete {
+                // A receiver that acknowledges rarely would otherwise delay the answer to the probe.
                 control |= control::IMMEDIATE;
             }
             bytes += control::bytes(control & !sent);
             self.probes -= 1;
             self.probed += 1;
         }
-        if kind == Kind::Initial {
+        if kind == PacketType::Initial {
+            // RFC 9000, section 14.1: padding shows that the path carries full datagrams.
             bytes = bytes.max(MIN_INITIAL.min(room));
         }
         segment.len = data as u16;
@@ -228,6 +232,7 @@ impl End {
     /// Adds the frames of an old packet in flight to a probe. Returns the control frames to repeat, or a
     /// request for an acknowledgement if there is nothing to repeat.
     fn repeat(&mut self, bytes: &mut u32, data: &mut u32) -> u8 {
+        // The first probe repeats the oldest packet, and the second one the next.
         let place = usize::from(PROBES - self.probes);
         let first = self.path.sent.in_flight().next().copied();
         let Some(old) = self.path.sent.in_flight().nth(place).copied().or(first) else {
@@ -248,7 +253,7 @@ impl End {
         let kind = self.idle_kind();
         let mut segment = self.segment(kind);
         let mut bytes = kind.overhead() + self.acks.write(config.ecn, now, &mut segment);
-        if kind == Kind::Initial && self.is_client {
+        if kind == PacketType::Initial && self.is_client {
             bytes = bytes.max(MIN_INITIAL);
         }
         let position = (self.streams.sent(), self.streams.unsent());
@@ -265,7 +270,7 @@ impl End {
         (offset, unsent): (u64, u64),
         out: &mut Vec<Packet<Segment>>,
     ) {
-        self.handshake.sent(u64::from(payload));
+        self.handshake.on_send(u64::from(payload));
         let saturated = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let bytes = on_wire(payload);
         let meta = Meta {

@@ -142,6 +142,7 @@ impl Copa {
         } else {
             (self.velocity, self.same) = (1.0, 0);
         }
+        // Three round trips in one direction: the target is far away, and the steps double.
         if self.same >= 3 {
             self.velocity = (self.velocity * 2.0).min(1e6);
         }
@@ -149,10 +150,13 @@ impl Copa {
         let competes = self.config.competes && ack.now.since(self.empty_at) > ack.rtt * EMPTY_ROUNDS;
         self.delta = match competes {
             false => self.config.delta,
+            // 1 / delta grows by one per round trip and halves with a loss, as the window of Reno does.
             true if self.lost => (2.0 * self.delta).min(self.config.delta),
             true => 1.0 / (1.0 / self.delta + 1.0),
         };
         self.lost = false;
+        // The largest round-trip time fades, so that one long ago does not make every queue look nearly
+        // empty.
         self.most = self.most.scale(7, 8);
     }
 }
@@ -162,7 +166,7 @@ impl Controller for Copa {
         Needs { pacing: true, ..Needs::default() }
     }
 
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.sample {
             self.standing.add(rtt, ack.rtt / 4, ack.now);
             self.least.add(rtt, MIN_AGE / 2, ack.now);
@@ -171,10 +175,13 @@ impl Controller for Copa {
         let (Some(standing), Some(least)) = (self.standing.get(), self.least.get()) else { return };
         let queued = standing.saturating_sub(least).as_s();
         let range = self.most.saturating_sub(least).as_s();
+        // Senders of this kind empty the queue every few round trips. If it is not seen empty for longer,
+        // another kind fills it.
         if queued <= NEARLY_EMPTY * range {
             self.empty_at = ack.now;
         }
         let rate = self.window / standing.as_s().max(1e-9);
+        // The target rate of the paper: 1 / (delta times the queueing delay), in segments.
         let below = queued <= 0.0 || rate <= self.mss / (self.delta * queued);
         let bytes = ack.bytes as f64;
         if self.slow_start {
@@ -201,18 +208,18 @@ impl Controller for Copa {
         }
     }
 
-    fn lost(&mut self, _: &Loss) {
+    fn on_loss(&mut self, _: &Loss) {
         self.lost = true;
         self.slow_start = false;
     }
 
-    fn timed_out(&mut self, _: &Loss, _: bool) {
+    fn on_timeout(&mut self, _: &Loss, _: bool) {
         self.window = MIN_SEGMENTS * self.mss;
         self.velocity = 1.0;
         self.lost = true;
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
 

@@ -122,7 +122,7 @@ pub struct Cubic {
 }
 
 impl Controller for Cubic {
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         let idle = ack.now.since(self.last_ack);
         self.last_ack = ack.now;
         if !ack.cwnd_limited {
@@ -184,16 +184,16 @@ impl Controller for Cubic {
         self.window = self.window.max(least);
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
         self.window = self.reduce(loss.flight).max(2.0);
     }
 
     /// Reduces as for a loss, but down to one segment: RFC 9438, section 4.6.
-    fn marked(&mut self, loss: &Loss) {
+    fn on_mark(&mut self, loss: &Loss) {
         self.window = self.reduce(loss.flight).max(1.0);
     }
 
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
         if first {
             self.reduce(loss.flight);
         }
@@ -204,7 +204,7 @@ impl Controller for Cubic {
         self.after_timeout = true;
     }
 
-    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+    fn on_undo(&mut self, window: u64, threshold: u64, _: Time) {
         // RFC 9438, section 4.9. The plateau stays where the spurious loss has put it, which is the window
         // itself unless the loss came before the last plateau was reached.
         self.window = self.window.max(window as f64 / self.mss);
@@ -213,12 +213,12 @@ impl Controller for Cubic {
         self.after_timeout = false;
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
         // RFC 9438, section 5.8: the window does not grow by time in which nothing is sent.
         self.epoch = Time::NEVER;
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
+    fn on_unused(&mut self, window: u64, threshold: u64) {
         self.window = self.window.min(window as f64 / self.mss);
         self.threshold = self.threshold.max(threshold as f64 / self.mss);
         // RFC 9438, section 5.8: as after an idle time.
@@ -308,17 +308,17 @@ mod tests {
         let mut busy = new(start(40));
         let mut paused = new(start(40));
         for cubic in [&mut busy, &mut paused] {
-            cubic.lost(&Loss { flight: 40_000, ..Loss::default() });
+            cubic.on_loss(&Loss { flight: 40_000, ..Loss::default() });
             for i in 1..=50 {
-                cubic.acked(&ack(20 * i, 4000));
+                cubic.on_ack(&ack(20 * i, 4000));
             }
         }
         for second in [5, 20, 40] {
-            paused.acked(&Ack { cwnd_limited: false, ..ack(1000 * second, 1000) });
+            paused.on_ack(&Ack { cwnd_limited: false, ..ack(1000 * second, 1000) });
         }
         for i in 1..=50 {
-            busy.acked(&ack(1000 + 20 * i, 4000));
-            paused.acked(&ack(40_000 + 20 * i, 4000));
+            busy.on_ack(&ack(1000 + 20 * i, 4000));
+            paused.on_ack(&ack(40_000 + 20 * i, 4000));
             assert_eq!(busy.window(), paused.window(), "acknowledgement {i} after the pause");
         }
     }
@@ -330,12 +330,12 @@ mod tests {
         let grown = |cubic_probe, lost: bool| {
             let mut cubic = new(Start { cubic_probe, ..start(100) });
             if lost {
-                cubic.lost(&Loss { flight: 100_000, ..Loss::default() });
+                cubic.on_loss(&Loss { flight: 100_000, ..Loss::default() });
             } else {
                 cubic.threshold = 100.0; // slow start has ended without a loss
             }
             let before = cubic.window;
-            cubic.acked(&Ack { rtt: Span::ms(1), ..ack(1000, before as u64 * 1000) });
+            cubic.on_ack(&Ack { rtt: Span::ms(1), ..ack(1000, before as u64 * 1000) });
             cubic.window / before
         };
         assert!((grown(5, false) - 1.05).abs() < 1e-12, "{}", grown(5, false));
@@ -349,11 +349,11 @@ mod tests {
     fn the_target_is_approached_by_acknowledgements_or_by_bytes() {
         let grown = |counting, bytes| {
             let mut cubic = new(Start { counting, ..start(100) });
-            cubic.lost(&Loss { flight: 20_000, ..Loss::default() });
+            cubic.on_loss(&Loss { flight: 20_000, ..Loss::default() });
             // Far below the plateau the target is half as much again: 14 segments and 7.
-            cubic.acked(&Ack { rtt: Span::s(1), ..ack(1000, 100) });
+            cubic.on_ack(&Ack { rtt: Span::s(1), ..ack(1000, 100) });
             let before = cubic.window;
-            cubic.acked(&Ack { rtt: Span::s(1), ..ack(2000, bytes) });
+            cubic.on_ack(&Ack { rtt: Span::s(1), ..ack(2000, bytes) });
             cubic.window / before
         };
         let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
@@ -369,10 +369,10 @@ mod tests {
     #[test]
     fn slow_start_after_a_timeout_counts_one_segment() {
         let mut cubic = new(start(10));
-        cubic.acked(&ack(0, 5000));
+        cubic.on_ack(&ack(0, 5000));
         assert_eq!(cubic.window(), 12_000);
-        cubic.timed_out(&Loss { flight: 12_000, ..Loss::default() }, true);
-        cubic.acked(&ack(1000, 5000));
+        cubic.on_timeout(&Loss { flight: 12_000, ..Loss::default() }, true);
+        cubic.on_ack(&ack(1000, 5000));
         assert_eq!(cubic.window(), 2000);
     }
 
@@ -382,11 +382,11 @@ mod tests {
         let mut cubic = new(start(2));
         for window in [1400, 1000, 1000] {
             let flight = cubic.window();
-            cubic.marked(&Loss { flight, ..Loss::default() });
+            cubic.on_mark(&Loss { flight, ..Loss::default() });
             assert_eq!(cubic.window(), window);
         }
         assert_eq!(cubic.threshold(), 2000);
-        cubic.lost(&Loss { flight: 1000, ..Loss::default() });
+        cubic.on_loss(&Loss { flight: 1000, ..Loss::default() });
         assert_eq!((cubic.window(), cubic.threshold()), (2000, 2000));
     }
 }

@@ -99,46 +99,50 @@ impl Controller for Dctcp {
         Needs { marks: true, ..Needs::default() }
     }
 
-    fn acked(&mut self, ack: &Ack) {
-        self.reno.acked(ack);
+    fn on_ack(&mut self, ack: &Ack) {
+        self.reno.on_ack(ack);
     }
 
     /// RFC 8257, section 3.3: the steps for an acknowledgement.
-    fn marks(&mut self, marks: &Marks) {
+    fn on_mark_counts(&mut self, marks: &Marks) {
+        // RFC 8257, section 3.3, steps 2 and 3.
         self.delivered += marks.acked;
         self.marked += marks.marked.min(marks.acked);
+        // Step 4: the window of observation is not over.
         if marks.una <= self.observed_until {
             return;
         }
+        // Steps 5 and 6: alpha moves towards the marked share of this window.
         if self.delivered > 0 {
             let share = self.marked as f64 / self.delivered as f64;
             self.alpha = self.alpha * (1.0 - self.config.gain) + self.config.gain * share;
         }
+        // Steps 7 and 8: the next window of observation.
         self.observed_until = marks.next;
         (self.delivered, self.marked) = (0, 0);
     }
 
     /// RFC 8257, section 3.3, step 9: cwnd = cwnd * (1 - alpha / 2).
-    fn marked(&mut self, _: &Loss) {
+    fn on_mark(&mut self, _: &Loss) {
         let window = self.reno.window() as f64 * (1.0 - self.alpha / 2.0);
         self.reno.reduce_to((window as u64).max(self.mss));
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
         // RFC 8257, section 3.4: a loss is answered as TCP without DCTCP does.
-        self.reno.lost(loss);
+        self.reno.on_loss(loss);
     }
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
-        self.reno.timed_out(loss, first);
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
+        self.reno.on_timeout(loss, first);
     }
-    fn undone(&mut self, window: u64, threshold: u64, now: Time) {
-        self.reno.undone(window, threshold, now);
+    fn on_undo(&mut self, window: u64, threshold: u64, now: Time) {
+        self.reno.on_undo(window, threshold, now);
     }
-    fn idled(&mut self, now: Time) {
-        self.reno.idled(now);
+    fn on_idle(&mut self, now: Time) {
+        self.reno.on_idle(now);
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
-        self.reno.unused(window, threshold);
+    fn on_unused(&mut self, window: u64, threshold: u64) {
+        self.reno.on_unused(window, threshold);
     }
     fn window(&self) -> u64 {
         self.reno.window()

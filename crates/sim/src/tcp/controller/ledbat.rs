@@ -122,6 +122,7 @@ impl Ledbat {
         self.recent_at = (self.recent_at + 1) % CURRENT;
         let minute = now.as_ps() / Span::s(60).as_ps();
         while self.minute < minute {
+            // A route may change, so the base of a minute ten minutes ago is forgotten.
             self.minute += 1;
             self.base[(self.minute % HISTORY as u64) as usize] = Span::from_ps(u64::MAX);
         }
@@ -140,6 +141,8 @@ impl Ledbat {
 
     /// Segments by which the window grows in a round trip.
     fn gain(&self) -> f64 {
+        // The draft: slower than Reno by up to 16, the more so the longer the target is compared with the
+        // path.
         1.0 / (2.0 * self.target / self.base()).ceil().clamp(1.0, MAX_DIVISOR)
     }
 
@@ -150,6 +153,8 @@ impl Ledbat {
                 self.threshold = self.window;
                 self.window = MIN_SEGMENTS * self.mss;
                 self.began = now;
+                // Two round trips with two segments empty the queue, so that all senders of this kind see the
+                // path without a queue.
                 self.slowdown = Slowdown::Down(now + rtt * 2);
                 true
             }
@@ -166,6 +171,8 @@ impl Ledbat {
     fn plan_slowdown(&mut self, rtt: Span, now: Time) {
         self.slowdown = match self.slowdown {
             Slowdown::SlowStart => Slowdown::At(now + rtt * 2),
+            // The draft: nine times as long as the slowdown took, so that slowdowns cost at most a tenth of
+            // the time.
             Slowdown::Up => Slowdown::At(now + now.since(self.began) * SLOWDOWN_RATIO),
             other => other,
         };
@@ -173,7 +180,7 @@ impl Ledbat {
 }
 
 impl Controller for Ledbat {
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.sample {
             self.measure(rtt, ack.now);
         }
@@ -184,6 +191,8 @@ impl Controller for Ledbat {
         let bytes = ack.bytes as f64;
         if self.window < self.threshold {
             let first = self.threshold.is_infinite();
+            // The draft: only the first slow start ends early, at three quarters of the target. After a
+            // slowdown the window returns to where it was.
             if !first || delay <= 0.75 * self.target {
                 self.window += bytes * gain;
             } else {
@@ -207,7 +216,7 @@ impl Controller for Ledbat {
         self.threshold = self.threshold.min(self.window);
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
         self.window = (self.window / 2.0).max(MIN_SEGMENTS * self.mss);
         self.threshold = self.window;
         if matches!(self.slowdown, Slowdown::SlowStart | Slowdown::Up) {
@@ -215,22 +224,22 @@ impl Controller for Ledbat {
         }
     }
 
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
         if first {
             self.threshold = (loss.flight as f64 / 2.0).max(MIN_SEGMENTS * self.mss);
         }
         self.window = self.mss;
     }
 
-    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+    fn on_undo(&mut self, window: u64, threshold: u64, _: Time) {
         self.window = self.window.max(window as f64);
         self.threshold = if threshold == u64::MAX { f64::INFINITY } else { threshold as f64 };
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
+    fn on_unused(&mut self, window: u64, threshold: u64) {
         self.window = self.window.min(window as f64);
         self.threshold = self.threshold.max(threshold as f64);
     }

@@ -139,12 +139,14 @@ impl Controller for Prague {
         }
     }
 
-    fn marks(&mut self, marks: &Marks) {
+    fn on_mark_counts(&mut self, marks: &Marks) {
         self.rtt = marks.rtt;
         self.acked += marks.acked;
         self.marked += marks.marked;
         self.growth = Some(marks.acked.saturating_sub(marks.marked));
         if marks.now.since(self.round_at) >= self.round() && self.acked > 0 {
+            // The reports of marks may come later than the acknowledgement of their bytes, so the share may
+            // exceed 1.
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha += GAIN * (share - self.alpha);
             (self.acked, self.marked, self.round_at) = (0, 0, marks.now);
@@ -160,8 +162,9 @@ impl Controller for Prague {
         }
     }
 
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         self.rtt = ack.rtt;
+        // Bytes with a mark do not let the window grow, and the others do so even in a round trip with marks.
         let bytes = self.growth.take().unwrap_or(ack.bytes).min(ack.bytes) as f64;
         if !ack.cwnd_limited {
             return;
@@ -175,32 +178,33 @@ impl Controller for Prague {
         }
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
+        // RFC 9331, section 4.3: a scalable control answers a loss as a Reno-friendly one does.
         self.shrink_to(self.window.min(loss.flight as f64) / 2.0);
     }
 
     /// A mark by classic feedback, once per round trip: it counts as a loss. Accurate counts are answered as
     /// they arrive.
-    fn marked(&mut self, loss: &Loss) {
-        self.lost(loss);
+    fn on_mark(&mut self, loss: &Loss) {
+        self.on_loss(loss);
     }
 
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
         if first {
             self.threshold = (loss.flight as f64 / 2.0).max(MIN_SEGMENTS * self.mss);
         }
         self.window = self.mss;
     }
 
-    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+    fn on_undo(&mut self, window: u64, threshold: u64, _: Time) {
         self.window = self.window.max(window as f64);
         self.threshold = if threshold == u64::MAX { f64::INFINITY } else { threshold as f64 };
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
+    fn on_unused(&mut self, window: u64, threshold: u64) {
         self.window = self.window.min(window as f64);
         self.threshold = self.threshold.max(threshold as f64);
     }
@@ -213,6 +217,7 @@ impl Controller for Prague {
     }
     fn pacing_rate(&self) -> Option<Rate> {
         let rtt = self.rtt.as_s();
+        // At one window per round trip the pacer would stop the window from doubling.
         let gain = if self.in_slow_start() { 2.0 } else { 1.0 };
         (rtt > 0.0).then(|| Rate::bit((8.0 * gain * self.window / rtt).max(1.0) as u64))
     }
@@ -241,10 +246,10 @@ mod tests {
             let marked = if n % nth == 0 { 1000 } else { 0 };
             let now = Time::ZERO + rtt.scale(1000 * n, window.max(1)) * 1;
             let (una, next) = (1000 * n, 1000 * n + window);
-            control.marks(&Marks { now, acked: 1000, marked, una, next, rtt });
+            control.on_mark_counts(&Marks { now, acked: 1000, marked, una, next, rtt });
             let (bytes, flight) = (1000, window);
             let sample = Some(rtt);
-            control.acked(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited: true });
+            control.on_ack(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited: true });
         }
     }
 
@@ -255,7 +260,7 @@ mod tests {
         run(&mut *control, 9, Span::ms(25), u64::MAX);
         assert_eq!(control.window(), 29_000);
         let (rtt, now) = (Span::ms(25), Time::ms(100));
-        control.marks(&Marks { now, acked: 1000, marked: 1000, una: 10_000, next: 40_000, rtt });
+        control.on_mark_counts(&Marks { now, acked: 1000, marked: 1000, una: 10_000, next: 40_000, rtt });
         assert!((14_000..16_000).contains(&control.window()), "{}", control.window());
         assert_eq!(control.window(), control.threshold());
     }
@@ -266,7 +271,7 @@ mod tests {
     fn short_paths_grow_as_slowly_as_long_ones() {
         let growth = |rtt: Span| {
             let mut control = prague(20);
-            control.lost(&Loss { flight: 20_000, ..Loss::default() });
+            control.on_loss(&Loss { flight: 20_000, ..Loss::default() });
             run(&mut *control, 10, rtt, u64::MAX);
             control.window() as f64 - 10_000.0
         };

@@ -76,7 +76,7 @@ impl Reno {
 }
 
 impl Controller for Reno {
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         // A window that the application does not fill has not been tested against the path, so it does not
         // grow.
         if !ack.cwnd_limited {
@@ -122,14 +122,14 @@ impl Controller for Reno {
         }
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
         // RFC 5681, section 3.1, equation (4), with FlightSize, not with the window.
         self.threshold = (loss.flight / 2).max(2 * self.start.mss);
         self.window = self.threshold;
         self.counted = 0;
     }
 
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
         // RFC 5681, section 3.1: a segment that was retransmitted before leaves the threshold unchanged.
         if first {
             self.threshold = (loss.flight / 2).max(2 * self.start.mss);
@@ -140,17 +140,17 @@ impl Controller for Reno {
         self.after_timeout = true;
     }
 
-    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+    fn on_undo(&mut self, window: u64, threshold: u64, _: Time) {
         self.window = self.window.max(window);
         self.threshold = self.threshold.max(threshold);
         self.after_timeout = false;
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.start.initial_window);
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
+    fn on_unused(&mut self, window: u64, threshold: u64) {
         self.window = self.window.min(window);
         self.threshold = self.threshold.max(threshold);
     }
@@ -197,23 +197,23 @@ mod tests {
     fn the_first_rounds_double_then_add_one() {
         let mut reno = new(start(Counting::Acks));
         for window in [3000, 4000, 5000] {
-            reno.acked(&ack(1000));
+            reno.on_ack(&ack(1000));
             assert_eq!(reno.window(), window);
         }
-        reno.lost(&Loss { flight: 5000, ..Loss::default() });
+        reno.on_loss(&Loss { flight: 5000, ..Loss::default() });
         assert_eq!((reno.window(), reno.threshold()), (2500, 2500));
-        reno.acked(&ack(1000));
+        reno.on_ack(&ack(1000));
         assert_eq!(reno.window(), 2900, "one segment per window: 1000 * 1000 / 2500");
-        reno.timed_out(&Loss { flight: 2900, ..Loss::default() }, true);
+        reno.on_timeout(&Loss { flight: 2900, ..Loss::default() }, true);
         assert_eq!((reno.window(), reno.threshold()), (1000, 2000), "never below two segments");
     }
 
     #[test]
     fn bytes_are_counted_and_not_acknowledgements() {
         let mut reno = new(start(Counting::Bytes));
-        reno.lost(&Loss { flight: 8000, ..Loss::default() });
+        reno.on_loss(&Loss { flight: 8000, ..Loss::default() });
         for bytes in [3000, 1000] {
-            reno.acked(&ack(bytes));
+            reno.on_ack(&ack(bytes));
         }
         assert_eq!(reno.window(), 5000, "a full window of 4000 bytes adds one segment");
     }

@@ -107,12 +107,14 @@ impl Vegas {
     }
 
     fn end_round(&mut self, ack: &Ack, begin: u64) {
+        // A round trip in which the window grew, or data was lost, has no rate that could be compared.
         if let (Some(rtt), Some(least)) = (ack.sample, self.least)
             && !self.lossy
             && !self.growing
         {
             self.compare((ack.next - begin) as f64 / self.mss, rtt.as_s(), least.as_s());
         }
+        // Slow start grows every other round trip, and compares in the others.
         self.growing = self.in_slow_start() && !self.growing;
         self.after_timeout &= self.in_slow_start();
         self.distinguished = Some(ack.next);
@@ -122,6 +124,7 @@ impl Vegas {
     /// Compares the rates. `sent` segments left in the round trip of `rtt` seconds.
     fn compare(&mut self, sent: f64, rtt: f64, least: f64) {
         let (expected, actual) = (self.window / least, sent / rtt);
+        // The difference of the rates, times the path without a queue, is the data in the queue.
         let queued = (expected - actual) * least;
         let Config { alpha, beta, gamma } = self.config;
         if self.in_slow_start() {
@@ -144,7 +147,7 @@ impl Vegas {
 }
 
 impl Controller for Vegas {
-    fn acked(&mut self, ack: &Ack) {
+    fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.sample {
             self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         }
@@ -159,7 +162,7 @@ impl Controller for Vegas {
         }
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn on_loss(&mut self, loss: &Loss) {
         self.threshold = self.half(loss.flight);
         self.window = self.threshold;
         self.after_timeout = false;
@@ -168,7 +171,7 @@ impl Controller for Vegas {
         self.lossy = true;
     }
 
-    fn timed_out(&mut self, loss: &Loss, first: bool) {
+    fn on_timeout(&mut self, loss: &Loss, first: bool) {
         if first {
             self.threshold = self.half(loss.flight);
         }
@@ -179,15 +182,15 @@ impl Controller for Vegas {
         self.lossy = true;
     }
 
-    fn undone(&mut self, window: u64, threshold: u64, _: Time) {
+    fn on_undo(&mut self, window: u64, threshold: u64, _: Time) {
         self.window = self.window.max(window as f64 / self.mss);
         self.threshold = if threshold == u64::MAX { f64::INFINITY } else { threshold as f64 / self.mss };
     }
 
-    fn idled(&mut self, _: Time) {
+    fn on_idle(&mut self, _: Time) {
         self.window = self.window.min(self.initial_window);
     }
-    fn unused(&mut self, window: u64, threshold: u64) {
+    fn on_unused(&mut self, window: u64, threshold: u64) {
         self.window = self.window.min(window as f64 / self.mss);
         self.threshold = self.threshold.max(threshold as f64 / self.mss);
     }

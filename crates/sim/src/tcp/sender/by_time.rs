@@ -10,7 +10,7 @@
 use giveway_qdisc::{Packet, Span, Time};
 
 use super::extra::{Frto, Undo};
-use super::taken::Taken;
+use super::taken::AckEffect;
 use super::{Recovery, Sender};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
@@ -25,7 +25,7 @@ impl Sender {
         &mut self,
         segment: &Segment,
         advances: bool,
-        taken: &Taken,
+        taken: &AckEffect,
         flight: u64,
         outlet: &mut Outlet,
         now: Time,
@@ -36,11 +36,13 @@ impl Sender {
         let dsack = segment.has(Segment::DSACK);
         let Some(rack) = &mut extra.rack else { return advances };
         if let Some(sent) = taken.measured {
-            rack.measured(now.since(sent));
+            rack.add_sample(now.since(sent));
         }
         if dsack {
-            rack.dsack(una, next);
+            rack.on_dsack(una, next);
             extra.needless += 1;
+            // RFC 2883, section 4: the first block is the segment that arrived twice. What was acknowledged
+            // before the reduction was not retransmitted in it.
             let repeated = segment.blocks().next().map_or(0, |(_, end)| end);
             if let Some(undo) = &mut extra.undo
                 && repeated > undo.una
@@ -48,9 +50,12 @@ impl Sender {
                 undo.retransmitted = undo.retransmitted.saturating_sub(1);
             }
         }
+        // RFC 8985, section 7.4.2: a duplicate without new SACK blocks is the answer to the second copy of
+        // the probe.
         let pure = !advances && taken.selective == 0 && segment.seq_len() == 0;
-        let repaired = rack.probe_acknowledged(segment.ack, dsack, pure);
+        let repaired = rack.on_probe_ack(segment.ack, dsack, pure);
         if advances {
+            // RFC 8985, section 7.2: each advance of the acknowledgement schedules the probe again.
             extra.rearm = true;
         }
         self.end_recovery(segment.ack);
@@ -65,6 +70,7 @@ impl Sender {
                 self.shrink(flight, now, config);
             }
         }
+        // RFC 9937 calls an acknowledgement safe if it advances without a further loss.
         self.reduce(advances && lost == 0, config);
         let reducing = self.extra.as_ref().is_some_and(|own| own.prr.is_some());
         advances && self.recovery != Recovery::Fast && !reducing
@@ -77,7 +83,7 @@ impl Sender {
             self.recovery = Recovery::None;
             (extra.prr, extra.frto) = (None, None);
             if let Some(rack) = &mut extra.rack {
-                rack.recovered();
+                rack.on_recovery_end();
             }
         }
         if self.recovery == Recovery::None && extra.prr.is_some() && ack >= self.reduced_until {
@@ -96,22 +102,22 @@ impl Sender {
     fn take_back(&mut self, now: Time) {
         let undo = self.extra.as_ref().and_then(|extra| extra.undo);
         if undo.is_some_and(|undo| undo.any && undo.retransmitted == 0) {
-            self.was_spurious(now);
+            self.on_spurious(now);
         }
     }
 
     /// The last timeout or recovery was spurious: its reduction is taken back, and the segments that count as
     /// lost do not after all.
-    fn was_spurious(&mut self, now: Time) {
+    fn on_spurious(&mut self, now: Time) {
         let Some(extra) = self.extra.as_deref_mut() else { return };
         if let Some(undo) = extra.undo.take() {
             self.reduced_until = undo.reduced_until;
-            self.controller.undone(undo.window, undo.threshold, now);
+            self.controller.on_undo(undo.window, undo.threshold, now);
             extra.prr = None;
         }
         self.board.find_all();
         if let Some(rack) = &mut extra.rack {
-            rack.was_spurious();
+            rack.on_spurious();
         }
         self.recovery = Recovery::None;
     }
@@ -124,7 +130,7 @@ impl Sender {
             // RFC 5682, section 3.1, step 3b: a segment that was sent once, and before the timeout, has
             // arrived. So the timeout was spurious. New data that was sent since says nothing.
             extra.frto = None;
-            self.was_spurious(now);
+            self.on_spurious(now);
             return;
         }
         match frto {
@@ -144,7 +150,7 @@ impl Sender {
         let window = rack.window(&self.board, config.mss.0, srtt, recovering);
         let lost = rack.detect(&mut self.board, window, now);
         if lost > 0 {
-            extra.lost(lost);
+            extra.on_loss(lost);
         }
         lost
     }
@@ -168,10 +174,11 @@ impl Sender {
         if counts {
             extra.undo =
                 config.dsack.then(|| Undo::new(&*self.controller, self.reduced_until, self.board.una()));
-            self.controller.lost(&Loss { now, flight, next: self.board.next() });
+            self.controller.on_loss(&Loss { now, flight, next: self.board.next() });
             self.reduced = true;
         }
         self.reduced_until = self.board.next();
+        // A reduction that is under way goes on: its target is from before this loss.
         if config.prr && extra.prr.is_none() {
             extra.begin_reduction(&self.board, window, &*self.controller);
         }
@@ -183,7 +190,7 @@ impl Sender {
         if let Some(extra) = self.extra.as_deref_mut()
             && let Some(prr) = &mut extra.prr
         {
-            prr.acknowledged(extra.newly_delivered, pipe, safe, config.mss.0);
+            prr.on_ack(extra.newly_delivered, pipe, safe, config.mss.0);
         }
     }
 
@@ -193,11 +200,11 @@ impl Sender {
         let cwnd_limited = self.cwnd_limited || flight >= self.controller.window();
         let Some(extra) = self.extra.as_deref_mut() else { return };
         if let Some(feedback) = extra.feedback(&self.board, (sample, rtt), phase, cwnd_limited, now) {
-            self.controller.feedback(&feedback);
+            self.controller.on_feedback(&feedback);
             if self.controller.limits_itself()
                 && let Some(delivery) = &mut extra.delivery
             {
-                delivery.app_limited(feedback.flight);
+                delivery.set_app_limited(feedback.flight);
             }
         }
     }
@@ -225,14 +232,18 @@ impl Sender {
         let (outstanding, pipe) = (self.board.outstanding(), self.board.pipe());
         let starved = self.end <= self.board.next() && pipe < self.window();
         let Some(extra) = self.extra.as_deref_mut() else { return };
+        // draft-cheng-iccrg-delivery-rate-estimation: the application limits a sender that has no data to
+        // send, a window with space, and no lost segment to repeat.
         if starved
             && self.board.has_no_lost()
             && let Some(delivery) = &mut extra.delivery
         {
-            delivery.app_limited(pipe);
+            delivery.set_app_limited(pipe);
         }
         let rearm = std::mem::take(&mut extra.rearm);
         let Some(rack) = &mut extra.rack else { return };
+        // RFC 8985, section 7.2: a probe is for a quiet connection. In recovery, and above SACKed segments,
+        // losses are found otherwise. RFC 8985, section 7.3: only one probe is in the network.
         if outstanding == 0 || !quiet || rack.probe.is_some() {
             rack.probe_at = Time::NEVER;
         } else if rearm && config.tail_probe {
@@ -246,7 +257,7 @@ impl Sender {
     }
 
     /// A timer of the pacer or of the recovery has expired. The caller then calls [`send`](Sender::send).
-    pub fn woken(
+    pub fn on_timer(
         &mut self,
         outlet: &mut Outlet,
         now: Time,
@@ -292,7 +303,7 @@ impl Sender {
     }
 
     /// The retransmission timer has expired: RFC 8985, section 6.3.
-    pub(super) fn timed_out_by_time(&mut self, first: bool, now: Time, config: &TcpConfig) {
+    pub(super) fn on_timeout_by_time(&mut self, first: bool, now: Time, config: &TcpConfig) {
         let window = self.controller.window();
         let Some(extra) = self.extra.as_deref_mut() else { return };
         // RFC 5682, section 3.1, step 1: F-RTO does not begin during a recovery. Data that was sent before it
@@ -305,16 +316,18 @@ impl Sender {
             extra.frto = None;
         }
         let flight = self.board.outstanding().min(window);
-        self.controller.timed_out(&Loss { now, flight, next: self.board.next() }, first);
+        self.controller.on_timeout(&Loss { now, flight, next: self.board.next() }, first);
         extra.prr = None;
         let lost = match &mut extra.rack {
             Some(rack) => {
+                // A smoothed round-trip time of zero makes the reordering window zero, as in Linux. RFC 8985,
+                // section 6.3 adds the window here, too.
                 let patience = rack.window(&self.board, config.mss.0, Span::ZERO, true);
-                rack.timed_out(&mut self.board, patience, now)
+                rack.on_timeout(&mut self.board, patience, now)
             }
             None => 0,
         };
-        extra.lost(lost);
+        extra.on_loss(lost);
         self.reduced = true;
         self.reduced_until = self.board.next();
         self.recovery = Recovery::Timeout;

@@ -3,7 +3,7 @@
 
 use giveway_qdisc::{Span, Time};
 
-use super::taken::{Taken, take};
+use super::taken::{AckEffect, take};
 use crate::segment::Segment;
 use crate::tcp::TcpConfig;
 use crate::tcp::controller::{Controller, Feedback, Needs, Phase};
@@ -156,8 +156,9 @@ impl Extra {
     /// its window in recovery has none.
     pub fn begin_reduction(&mut self, board: &Scoreboard, window: u64, controller: &dyn Controller) {
         if !self.needs.own_recovery {
-            // RFC 9937, section 5: what was SACKed before is not delivered during the recovery.
+            // RFC 9937, section 6.1: what was SACKed before is not delivered during the recovery.
             let flight = board.outstanding() - board.sacked() + self.newly_delivered;
+            // The window starts from what is in the network, so that the reduction lets nothing out at once.
             let first = window.min(board.pipe().max(controller.window()));
             self.prr = Some(Prr::begin(flight, controller.window(), first));
         }
@@ -172,7 +173,7 @@ impl Extra {
         sack: bool,
         recovery_point: u64,
         now: Time,
-    ) -> Taken {
+    ) -> AckEffect {
         self.prior_flight = board.pipe();
         let mut sums = Sums { recovery_point, all: 0, originals: 0 };
         let delivery = self.delivery.as_mut().map(|delivery| delivery.at(now));
@@ -199,14 +200,15 @@ impl Extra {
     #[inline]
     pub fn sends(&mut self, board: &Scoreboard, controller: &mut dyn Controller, len: u64, now: Time) {
         if let Some(prr) = &mut self.prr {
-            prr.sent(len);
+            prr.on_send(len);
         }
         if let Some(delivery) = &mut self.delivery {
+            // A rate must not count the time in which nothing was in the network.
             let idle = board.outstanding() == 0;
             if idle && delivery.is_app_limited() {
-                controller.resumed(now);
+                controller.on_resume(now);
             }
-            delivery.sent(board.pipe() + len, idle, now);
+            delivery.on_send(board.pipe() + len, idle, now);
         }
         self.rearm = true;
     }
@@ -215,13 +217,13 @@ impl Extra {
     pub fn sends_again(&mut self, board: &Scoreboard, lost: Retransmission, now: Time) {
         let end = lost.seq + u64::from(lost.len);
         if let Some(prr) = &mut self.prr {
-            prr.sent(u64::from(lost.len));
+            prr.on_send(u64::from(lost.len));
         }
         if let Some(delivery) = &mut self.delivery {
-            delivery.sent_again(board.index_of(lost.seq), board.pipe(), now);
+            delivery.on_retransmission(board.index_of(lost.seq), board.pipe(), now);
         }
         if let Some(rack) = &mut self.rack {
-            rack.retransmitted(end, now);
+            rack.on_retransmission(end, now);
         }
         if let Some(undo) = &mut self.undo {
             undo.retransmitted += 1;
@@ -230,10 +232,10 @@ impl Extra {
     }
 
     /// Bytes count as lost.
-    pub fn lost(&mut self, bytes: u64) {
+    pub fn on_loss(&mut self, bytes: u64) {
         self.newly_lost += bytes;
         if let Some(delivery) = &mut self.delivery {
-            delivery.lost(bytes);
+            delivery.on_loss(bytes);
         }
     }
 
@@ -283,8 +285,10 @@ struct Sums {
 
 impl Deliveries for &mut Sums {
     #[inline]
-    fn received(&mut self, segment: Received) {
+    fn on_receipt(&mut self, segment: Received) {
         self.all += u64::from(segment.len);
+        // F-RTO looks for segments that were sent once, and before the timeout: RFC 5682, section 3.1, step
+        // 3b.
         let original = !segment.ambiguous && segment.end <= self.recovery_point;
         self.originals += if original { u64::from(segment.len) } else { 0 };
     }

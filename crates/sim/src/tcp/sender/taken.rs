@@ -7,7 +7,7 @@ use crate::tcp::scoreboard::{Acked, Deliveries, Scoreboard};
 
 /// The changes of an acknowledgement in the scoreboard.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct AckEffect {
     /// Send time of the newest segment whose round trip it measured.
     pub measured: Option<Time>,
     /// Sequence numbers that it reports by SACK for the first time.
@@ -21,9 +21,9 @@ pub(super) fn take(
     segment: &Segment,
     sack: bool,
     deliveries: &mut impl Deliveries,
-) -> Taken {
+) -> AckEffect {
     let acked = if segment.ack > board.una() { board.ack(segment.ack, deliveries) } else { Acked::default() };
-    let mut taken = Taken { measured: acked.measured, selective: 0 };
+    let mut taken = AckEffect { measured: acked.measured, selective: 0 };
     if sack {
         for (from, to) in segment.blocks() {
             let new = board.sack(from, to, deliveries);

@@ -20,10 +20,10 @@ impl Sender {
         let Some(extra) = self.extra.as_deref_mut() else { return };
         let (una, next) = (self.board.una(), self.board.next());
         if let Some(sized) = &mut extra.right_sizing {
-            sized.acknowledged(una, next, config.mss.0);
+            sized.on_ack(una, next, config.mss.0);
         }
         if let Some(validation) = &mut extra.validation {
-            validation.acknowledged(una, next, rtt, now);
+            validation.on_ack(una, next, rtt, now);
         }
     }
 
@@ -40,22 +40,22 @@ impl Sender {
         let window = self.controller.window();
         let validation = self.extra.as_ref().and_then(|extra| extra.validation.as_ref());
         if let Some(used) = validation.and_then(|validation| validation.lost(flight, window)) {
-            self.controller.unused(used, 0);
+            self.controller.on_unused(used, 0);
             return used.min(window);
         }
         flight.min(window)
     }
 
     /// A segment is about to leave after more than a timeout without one.
-    pub(super) fn idled(&mut self, outlet: &Outlet, now: Time, config: &TcpConfig) {
+    pub(super) fn on_idle(&mut self, outlet: &Outlet, now: Time, config: &TcpConfig) {
         let initial = config.initial_window.0 * config.mss.0;
         let windows = (self.controller.window(), initial);
         let (idle, timeout) = (now.since(outlet.last_sent), outlet.rtt.timeout());
         match self.extra.as_deref_mut().and_then(|extra| extra.validation.as_mut()) {
-            None => self.controller.idled(now),
+            None => self.controller.on_idle(now),
             Some(validation) => {
-                if let Some(reduced) = validation.idled(idle, windows, timeout, now) {
-                    self.controller.unused(reduced.window, reduced.threshold);
+                if let Some(reduced) = validation.on_idle(idle, windows, timeout, now) {
+                    self.controller.on_unused(reduced.window, reduced.threshold);
                 }
             }
         }
@@ -73,10 +73,10 @@ impl Sender {
         let Some(validation) = self.extra.as_deref_mut().and_then(|extra| extra.validation.as_mut()) else {
             return;
         };
-        if let Some(reduced) = validation.sent(limited, flight, windows, outlet.rtt.timeout(), now)
+        if let Some(reduced) = validation.on_send(limited, flight, windows, outlet.rtt.timeout(), now)
             && steady
         {
-            self.controller.unused(reduced.window, reduced.threshold);
+            self.controller.on_unused(reduced.window, reduced.threshold);
         }
     }
 }

@@ -9,7 +9,7 @@ use giveway_qdisc::{Bytes, Invalid, Packets, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::packet::{Class, Kind, MAX_CELLS};
+use crate::packet::{Class, PacketKind, MAX_CELLS};
 use crate::rates::{Pattern, Rates};
 use crate::traffic::{Arrival, TrafficContext};
 
@@ -54,10 +54,10 @@ pub(super) struct Trace {
     /// By input: its packets.
     pub inputs: Vec<Vec<Arrival>>,
     /// Kinds of packets, by number.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<PacketKind>,
     selection: Selection,
     /// Number of each kind.
-    number_of: BTreeMap<Kind, u16>,
+    number_of: BTreeMap<PacketKind, u16>,
     /// Time of the last packet, and its cells.
     pub last: (u64, u32),
     /// Hash that selects the input.
@@ -160,7 +160,7 @@ impl Trace {
             }
         };
         let class = if ip.short && cells == 1 { Class::Short } else { Class::Long };
-        let kind = Kind { cells, class };
+        let kind = PacketKind { cells, class };
         let kind = *self.number_of.entry(kind).or_insert_with(|| {
             self.kinds.push(kind);
             self.kinds.len() as u16 - 1

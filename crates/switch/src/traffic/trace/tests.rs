@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::packet::{Class, Kind};
+use crate::packet::{Class, PacketKind};
 use crate::traffic::{SOURCES, TrafficSpec};
 
 const A: [u8; 4] = [10, 0, 0, 1];
@@ -85,12 +85,12 @@ fn context(folder: &Path, ports: usize, seed: u64) -> TrafficContext {
     TrafficContext { ports, streams: Streams::new(seed), folder: folder.to_owned() }
 }
 
-fn build(folder: &TempDir, ports: usize, more: Value) -> Result<Offered, Invalid> {
+fn build(folder: &TempDir, ports: usize, more: Value) -> Result<TrafficSources, Invalid> {
     spec(more).build(&context(folder.path(), ports, 1))
 }
 
 /// All packets as (input, slot, output, kind), by input; at most `most` of each input.
-fn packets(offered: Offered, most: usize) -> Vec<(usize, u64, u16, Kind)> {
+fn packets(offered: TrafficSources, most: usize) -> Vec<(usize, u64, u16, PacketKind)> {
     let mut all = Vec::new();
     for (input, mut source) in offered.sources.into_iter().enumerate() {
         let packets = std::iter::from_fn(|| source.next()).take(most);

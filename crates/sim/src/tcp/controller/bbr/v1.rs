@@ -136,6 +136,7 @@ impl Bbr {
         let round = self.round;
         let slot = &mut self.rates[round as usize % BANDWIDTH_ROUNDS];
         *slot = if slot.0 == round { (round, slot.1.max(rate)) } else { (round, rate) };
+        // Rounds without a sample leave their place to what was there ten rounds ago, which counts no longer.
         let recent = self.rates.iter().filter(|(at, _)| at + BANDWIDTH_ROUNDS as u64 > round);
         self.bandwidth = recent.map(|(_, most)| *most).fold(0.0, f64::max);
     }
@@ -145,6 +146,8 @@ impl Bbr {
         if self.filled || !self.round_start || feedback.app_limited {
             return;
         }
+        // Startup doubles the rate each round, so growth by less than a quarter means that the pipe is full
+        // or the receiver slow.
         if self.bandwidth >= self.full_bandwidth * GROWTH {
             self.full_bandwidth = self.bandwidth;
             self.full_rounds = 0;
@@ -188,6 +191,8 @@ impl Bbr {
     /// True if the next phase starts (BBRIsNextCyclePhase).
     fn phase_over(&self, feedback: &Feedback) -> bool {
         let over = self.rtprop.is_none_or(|rtprop| feedback.now.since(self.phase_at) > rtprop);
+        // A probe lasts until the data in flight shows its effect, or data is lost; draining ends as soon as
+        // the queue is gone.
         if self.pacing_gain > 1.0 {
             let reached = feedback.prior_flight as f64 >= self.inflight(self.pacing_gain);
             over && (feedback.newly_lost > 0 || reached)
@@ -231,6 +236,8 @@ impl Bbr {
             None => {}
             Some(until) => {
                 self.probe_round_done |= self.round_start;
+                // At least a round trip with the small window, so that a sample without a queue has come
+                // back.
                 if self.probe_round_done && feedback.now > until {
                     self.rtprop_at = feedback.now;
                     self.restore_window();
@@ -255,6 +262,7 @@ impl Bbr {
 
     /// The data that leaves at once, at most (BBRSetSendQuantum), bytes.
     fn burst(&self) -> f64 {
+        // The draft: a segment below 1.2 Mbit/s, two below 24 Mbit/s, a millisecond above.
         if self.pacing_rate < 1.2e6 / 8.0 {
             self.mss
         } else if self.pacing_rate < 24e6 / 8.0 {
@@ -274,6 +282,7 @@ impl Bbr {
 
     /// Remembers the window before it shrinks (BBRSaveCwnd).
     fn save_window(&mut self) {
+        // A window that has shrunk already must not replace the one from before.
         let keeps = !self.recovering && self.mode != Mode::ProbeRtt;
         self.prior_window = if keeps { self.window } else { self.prior_window.max(self.window) };
     }
@@ -294,6 +303,7 @@ impl Bbr {
             let target = self.inflight(self.cwnd_gain);
             if self.filled {
                 self.window = (self.window + newly).min(target);
+            // Before the pipe is full the bandwidth is a guess, so the window is not cut to it.
             } else if self.window < target || (feedback.delivered as f64) < self.initial_window {
                 self.window += newly;
             }
@@ -310,6 +320,7 @@ impl Bbr {
         if recovering && !self.recovering && feedback.phase == Phase::Recovery {
             self.save_window();
             let newly = (feedback.newly_delivered as f64).max(self.mss);
+            // The first round of recovery conserves packets: one leaves for each that arrives.
             self.window = feedback.flight as f64 + newly;
             self.conserves = Some(feedback.delivered);
         } else if self.recovering && !recovering {
@@ -327,9 +338,9 @@ impl Controller for Bbr {
         Needs { feedback: true, pacing: true, own_recovery: true, ..Needs::default() }
     }
 
-    fn acked(&mut self, _: &Ack) {}
+    fn on_ack(&mut self, _: &Ack) {}
 
-    fn feedback(&mut self, feedback: &Feedback) {
+    fn on_feedback(&mut self, feedback: &Feedback) {
         if !self.rate_known && !feedback.rtt.is_zero() {
             self.rate_known = true;
             self.pacing_rate = HIGH_GAIN * self.initial_window / feedback.rtt.as_s();
@@ -348,7 +359,7 @@ impl Controller for Bbr {
         self.set_window(feedback);
     }
 
-    fn resumed(&mut self, _: Time) {
+    fn on_resume(&mut self, _: Time) {
         self.idle_restart = true;
         if self.mode == Mode::ProbeBw {
             self.set_rate(1.0);
@@ -356,23 +367,23 @@ impl Controller for Bbr {
     }
 
     /// A loss is followed by its phase in the feedback.
-    fn lost(&mut self, _: &Loss) {}
-    fn marked(&mut self, _: &Loss) {}
+    fn on_loss(&mut self, _: &Loss) {}
+    fn on_mark(&mut self, _: &Loss) {}
 
-    fn timed_out(&mut self, _: &Loss, _: bool) {
+    fn on_timeout(&mut self, _: &Loss, _: bool) {
         self.save_window();
         self.window = self.mss;
         self.conserves = None;
         self.recovering = true;
     }
 
-    fn undone(&mut self, _: u64, _: u64, _: Time) {
+    fn on_undo(&mut self, _: u64, _: u64, _: Time) {
         self.restore_window();
         self.conserves = None;
         self.recovering = false;
     }
 
-    fn idled(&mut self, _: Time) {}
+    fn on_idle(&mut self, _: Time) {}
 
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
@@ -432,10 +443,10 @@ mod tests {
                     phase = Phase::Open;
                 }
                 "timeout" => {
-                    bbr.as_mut().unwrap().timed_out(&Loss::default(), true);
+                    bbr.as_mut().unwrap().on_timeout(&Loss::default(), true);
                     phase = Phase::Timeout;
                 }
-                "idle_restart" => bbr.as_mut().unwrap().resumed(now),
+                "idle_restart" => bbr.as_mut().unwrap().on_resume(now),
                 "ack" => {
                     match row["recovery"] {
                         "begin" => phase = Phase::Recovery,
@@ -444,7 +455,7 @@ mod tests {
                     }
                     let bbr = bbr.as_mut().unwrap();
                     bbr.draws.1 = number("draw");
-                    bbr.feedback(&Feedback {
+                    bbr.on_feedback(&Feedback {
                         now,
                         newly_delivered: number("newly").unwrap(),
                         newly_lost: number("lost").unwrap(),

@@ -246,6 +246,7 @@ impl Bbr {
     /// Bandwidth, and the bounds from losses (BBRUpdateCongestionSignals).
     fn update_bounds(&mut self, feedback: &Feedback) {
         let rate = feedback.rate();
+        // A rate that the application limited is a lower bound: it counts only if it is the largest.
         if rate > 0.0 && (rate >= self.most_bandwidth() || !feedback.app_limited) {
             self.rates[1] = self.rates[1].max(rate);
         }
@@ -256,6 +257,7 @@ impl Bbr {
         if !self.loss_round_start {
             return;
         }
+        // A probe is meant to find the bound, so its losses do not lower the short-term bounds.
         if !self.probes() && self.loss_in_round {
             if self.bandwidth_low.is_infinite() {
                 self.bandwidth_low = self.most_bandwidth();
@@ -263,6 +265,7 @@ impl Bbr {
             if self.inflight_low.is_infinite() {
                 self.inflight_low = self.window;
             }
+            // Cut by BETA per round, but never below what this round has delivered.
             self.bandwidth_low = self.bandwidth_latest.max(BETA * self.bandwidth_low);
             self.inflight_low = self.inflight_latest.max(BETA * self.inflight_low);
         }
@@ -277,6 +280,7 @@ impl Bbr {
     fn update_aggregation(&mut self, feedback: &Feedback) {
         let expected = self.bandwidth() * feedback.now.since(self.aggregation_at).as_s();
         let mut expected_or_reset = expected;
+        // Deliveries have fallen behind the bandwidth: the interval starts again.
         if self.aggregated <= expected {
             (self.aggregated, self.aggregation_at, expected_or_reset) = (0.0, feedback.now, 0.0);
         }
@@ -295,6 +299,7 @@ impl Bbr {
         if self.full_now || !self.round_start || feedback.app_limited {
             return;
         }
+        // Still growing: the count of rounds without growth starts again.
         if feedback.rate() >= self.full_bandwidth * GROWTH {
             self.reset_full();
             self.full_bandwidth = feedback.rate();
@@ -329,6 +334,7 @@ impl Bbr {
     fn enter_down(&mut self, feedback: &Feedback) {
         (self.loss_in_round, self.bandwidth_latest, self.inflight_latest) = (false, 0.0, 0.0);
         self.probe_up_count = f64::INFINITY;
+        // Random, so that flows which share a bottleneck do not probe at the same time.
         self.rounds_since_probe = self.draws.below(2);
         self.probe_wait = Span::s(2) + Span::ms(self.draws.below(1000));
         self.cycle_at = feedback.now;
@@ -396,6 +402,8 @@ impl Bbr {
 
     /// True if it is time to look for more bandwidth (BBRIsTimeToProbeBW).
     fn is_time_to_probe(&self, feedback: &Feedback) -> bool {
+        // Reno would need as many round trips to fill the path again after a loss. A probe at least as often
+        // leaves it its share.
         let reno = (self.target_inflight() / self.mss) as u64;
         feedback.now.since(self.cycle_at) > self.probe_wait
             || self.rounds_since_probe >= reno.min(RENO_ROUNDS)
@@ -409,6 +417,7 @@ impl Bbr {
         if self.ack_phase == AckPhase::Stopping && self.round_start {
             self.ack_phase = AckPhase::Init;
             if self.cycles() && !feedback.app_limited {
+                // The filter covers two cycles. It moves when the samples of the probe have come back.
                 self.rates = [self.rates[1], 0.0];
                 self.rates[1] = feedback.rate();
             }
@@ -422,6 +431,7 @@ impl Bbr {
         if self.inflight_high.is_infinite() {
             return;
         }
+        // This much was in flight without too many losses.
         self.inflight_high = self.inflight_high.max(feedback.flight_at_send as f64);
         if self.mode == Mode::Up {
             self.raise_bound(feedback);
@@ -430,6 +440,7 @@ impl Bbr {
 
     /// A probe has led to too many losses (BBRHandleInflightTooHigh).
     fn lower_bound(&mut self, feedback: &Feedback) {
+        // One answer for each probe: later losses are of the same flight.
         self.probe_samples = false;
         if !feedback.app_limited {
             self.inflight_high = (feedback.flight_at_send as f64).max(self.target_inflight() * BETA);
@@ -457,6 +468,8 @@ impl Bbr {
 
     /// The bound grows twice as fast in the next round (BBRRaiseInflightLongtermSlope).
     fn steepen(&mut self) {
+        // The bound grows by 1, 2, 4, ... segments per round: slowly at first, since other flows may have
+        // just left room.
         let growth = (1u64 << self.probe_up_rounds) as f64;
         self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
         self.probe_up_count = (self.window / self.mss / growth).max(1.0);
@@ -538,6 +551,7 @@ impl Bbr {
     /// Sets the window (BBRSetCwnd, BBRBoundCwndForModel).
     fn set_window(&mut self, feedback: &Feedback) {
         let newly = feedback.newly_delivered as f64;
+        // Receivers that acknowledge in bursts would otherwise leave the window empty between two of them.
         let extra = self.excess.iter().copied().fold(0.0, f64::max);
         let most = self.with_bursts(self.cwnd_gain * self.product(self.bandwidth()) + extra);
         if feedback.newly_lost > 0 {
@@ -553,6 +567,8 @@ impl Bbr {
         if self.mode == Mode::ProbeRtt {
             self.window = self.window.min(self.probe_rtt_window());
         }
+        // The long-term bound holds where the sender probes for it or drains; cruising leaves headroom below
+        // it to others.
         let bound = match self.mode {
             Mode::Down | Mode::Refill | Mode::Up => self.inflight_high,
             Mode::Cruise | Mode::ProbeRtt => self.with_headroom(),
@@ -583,9 +599,9 @@ impl Controller for Bbr {
         Needs { feedback: true, pacing: true, own_recovery: true, ..Needs::default() }
     }
 
-    fn acked(&mut self, _: &Ack) {}
+    fn on_ack(&mut self, _: &Ack) {}
 
-    fn feedback(&mut self, feedback: &Feedback) {
+    fn on_feedback(&mut self, feedback: &Feedback) {
         if !self.rate_known && !feedback.rtt.is_zero() {
             self.rate_known = true;
             self.pacing_rate = STARTUP.0 * self.initial_window / feedback.rtt.as_s();
@@ -606,29 +622,29 @@ impl Controller for Bbr {
         self.set_window(feedback);
     }
 
-    fn resumed(&mut self, _: Time) {
+    fn on_resume(&mut self, _: Time) {
         self.idle_restart = true;
         if self.cycles() {
             self.set_rate(1.0);
         }
     }
 
-    fn lost(&mut self, _: &Loss) {}
-    fn marked(&mut self, _: &Loss) {}
+    fn on_loss(&mut self, _: &Loss) {}
+    fn on_mark(&mut self, _: &Loss) {}
 
-    fn timed_out(&mut self, _: &Loss, _: bool) {
+    fn on_timeout(&mut self, _: &Loss, _: bool) {
         self.save_window();
         self.window = self.mss;
         self.recovering = true;
     }
 
-    fn undone(&mut self, _: u64, _: u64, _: Time) {
+    fn on_undo(&mut self, _: u64, _: u64, _: Time) {
         self.window = self.window.max(self.prior_window);
         self.recovering = false;
         self.forget_losses();
     }
 
-    fn idled(&mut self, _: Time) {}
+    fn on_idle(&mut self, _: Time) {}
 
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt

@@ -1,0 +1,414 @@
+//! Comparison of disciplines with the traffic of a capture, over links of other rates.
+//!
+//! The traffic consists either of its applications' requests, responses and think times ([`Mode::Flows`]), or
+//! its packets at their captured times ([`Mode::Replay`]). Each link becomes a scenario with this traffic,
+//! which can be run again with `giveway run`, and the tables of its runs become findings.
+
+#![forbid(unsafe_code)]
+
+mod advice;
+mod capture;
+mod chosen;
+mod copy;
+mod deployed;
+mod findings;
+mod hours;
+mod link;
+mod live;
+mod mode;
+mod reading;
+mod situation;
+mod tables;
+mod traffic;
+
+use std::cell::OnceCell;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ::giveway_capture::Pauses;
+use giveway_disciplines::{ALL, Spec};
+use giveway_measure::Table;
+use giveway_qdisc::{LinkContext, Rate, Span, Streams};
+use giveway_record::Conclusion;
+use giveway_scenario::Scenario;
+use giveway_sim::tcp::Congestion;
+use giveway_workload::{Direction, Local};
+
+use giveway_record::chain;
+use giveway_runner::report::write_report;
+use giveway_runner::scenario_name;
+use giveway_runner::{Outcome, Results, RunnerError, Session};
+use giveway_trials::Frontend;
+
+pub use advice::{Advice, AdviceOptions, Block, Target, ranking};
+pub use capture::Capture;
+pub use hours::Hours;
+pub use link::Link;
+pub use live::{Live, User};
+pub use mode::{Mode, word};
+pub use reading::Source;
+pub use situation::{Situation, Trust};
+
+/// The disciplines that are compared by default. The limit of the fifo is about a home router's.
+pub const DEFAULT: [&str; 6] =
+    ["fifo limit 100p", "fq_codel", "cake", "pie", "drr limit 100p", "efd limit 100p"];
+
+/// The longest accepted round-trip time. Two hops over a geostationary satellite and back take 2 s.
+const LONGEST_RTT: Span = Span::s(10);
+
+/// The request for a comparison.
+pub struct Request {
+    /// The files of the capture.
+    pub capture: Source,
+    /// The behaviour of the senders.
+    pub mode: Mode,
+    /// The disciplines, the first of which is the baseline of the findings.
+    pub specs: Vec<Spec>,
+    /// The rates of each link, upstream and downstream.
+    pub rates: Vec<(Rate, Rate)>,
+    /// The round-trip time of every connection; `None` takes each connection's from the capture.
+    pub rtt: Option<Span>,
+    /// The congestion control of every TCP connection; `None` is CUBIC, the default of most systems. A
+    /// capture does not show it.
+    pub congestion: Option<Congestion>,
+    /// The local side; `None` guesses it from the addresses.
+    pub local: Option<Local>,
+    /// Options of the recommendation.
+    pub advice: AdviceOptions,
+    /// Runs of each discipline; `None` is 5 for flows, 20 for draws of stretches, 1 for replay.
+    pub seeds: Option<u32>,
+    /// Each seed replays another draw of stretches of the capture.
+    pub bootstrap: Option<Stretch>,
+    /// True if a long capture is compared as a whole, and not its busy and idle hours apart.
+    pub whole: bool,
+    /// The folder for the results; `None` keeps none.
+    pub out: Option<PathBuf>,
+    /// The file for the packets of the queues; `None` writes none.
+    pub export: Option<PathBuf>,
+    /// True if outputs may replace any files at their places.
+    pub force: bool,
+}
+
+/// The length of the stretches that are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stretch {
+    /// A tenth of the capture, at least a second.
+    Tenth,
+    /// About this length.
+    Of(Span),
+}
+
+/// A part of the capture that is compared.
+struct Part {
+    /// Its hours; `None` for the whole capture.
+    hours: Option<Hours>,
+    capture: Capture,
+}
+
+/// A comparison that can run: the capture is read, and the outputs are checked.
+pub struct Comparison {
+    request: Request,
+    links: Vec<Link>,
+    capture: Capture,
+    /// The parts that are compared; empty if it is the whole capture.
+    parts: Vec<Part>,
+    place: link::Place,
+    /// The packets that are replayed, unless one whole file is.
+    copy: Option<PathBuf>,
+}
+
+/// The findings and the recommendation for one link.
+pub struct Reported {
+    /// Sentences on the table.
+    pub findings: Vec<String>,
+    /// The recommendation; `None` if nothing was compared, or the capture does not allow one.
+    pub advice: Option<Advice>,
+    /// Facts about the capture and the link.
+    pub situation: Situation,
+}
+
+/// The result of a comparison.
+pub struct Compared {
+    /// The worst outcome of its runs.
+    pub outcome: Outcome,
+    /// The path of the report on all links side by side; `None` with one link, or if nothing is kept.
+    pub side_by_side: Option<PathBuf>,
+}
+
+impl Request {
+    /// Checks the request, then reads the capture. A large capture takes a while.
+    ///
+    /// # Errors
+    /// When the request, an output file or the capture cannot be used.
+    pub fn begin(self, frontend: &dyn Frontend) -> Result<Comparison, RunnerError> {
+        let refused = RunnerError::Usage;
+        if let Some(rtt) = self.rtt.filter(|rtt| *rtt > LONGEST_RTT) {
+            let message =
+                format!("--rtt: no path has a round-trip time of {rtt}; write for example --rtt 30ms");
+            return Err(refused(message));
+        }
+        if self.rtt.is_some() && self.mode == Mode::Replay {
+            let message = "--rtt: a replay has no round-trip times, because no sender reacts; leave out --rtt or --mode replay";
+            return Err(refused(message.to_owned()));
+        }
+        if self.bootstrap.is_some() && self.mode == Mode::Replay {
+            let message = "--bootstrap: a replay sends the packets of the whole capture; leave out --bootstrap or --mode replay";
+            return Err(refused(message.to_owned()));
+        }
+        if self.congestion.is_some() && self.mode == Mode::Replay {
+            let message =
+                "--congestion: in a replay no sender reacts; leave out --congestion or --mode replay";
+            return Err(refused(message.to_owned()));
+        }
+        if let Some(Err(error)) = self.congestion.as_ref().map(Congestion::check) {
+            return Err(refused(format!("--congestion: {error}")));
+        }
+        if self.rates.iter().any(|(up, down)| up.as_bit() == 0 || down.as_bit() == 0) {
+            let message = "--rate: a link with rate 0 sends nothing; write for example --rate 10mbit";
+            return Err(refused(message.to_owned()));
+        }
+        let links: Vec<Link> = self
+            .rates
+            .iter()
+            .map(|(up, down)| Link { up: *up, down: *down, rtt: self.rtt, resample: None, hours: None })
+            .collect();
+        let mut started = self.capture.start(frontend)?;
+        let place = link::Place::new(self.out.as_deref(), &links, self.force, frontend)?;
+        let copy = place.files().join(reading::PACKETS);
+        let mut is_copied = self.mode == Mode::Replay && !self.capture.is_plain();
+        let mut read = |copied: bool| {
+            Capture::read(
+                &self.capture,
+                started.take(),
+                self.local.as_ref(),
+                copied.then_some(&*copy),
+                frontend,
+            )
+        };
+        let mut capture = read(is_copied)?;
+        if self.mode == Mode::Replay && !is_copied && capture.pauses != Pauses::default() {
+            // The times of the file are not those of the replay.
+            is_copied = true;
+            capture = read(true)?;
+        }
+        capture.messages(&self.capture).iter().for_each(|message| frontend.remark(message));
+        if self.rates.is_empty() {
+            return Err(refused(capture.rate_is_missing()));
+        }
+        capture.check(self.mode)?;
+        let resample = self.bootstrap.map(|stretch| stretch.of(&capture)).transpose()?;
+        let parts = self.parts(&capture);
+        for part in &parts {
+            frontend.remark(&format!(
+                "the {} are compared on their own; --whole compares all together",
+                part.hours.as_ref().map_or("hours", |hours| &hours.words)
+            ));
+        }
+        // Every link with each part: without parts, with the whole capture.
+        let hours: Vec<Option<Hours>> = match parts.as_slice() {
+            [] => vec![None],
+            parts => parts.iter().map(|part| part.hours.clone()).collect(),
+        };
+        let of_link = |link: &Link| {
+            let part = |hours: &Option<Hours>| Link { resample, hours: hours.clone(), ..link.clone() };
+            hours.iter().map(part).collect::<Vec<_>>()
+        };
+        let links: Vec<Link> = links.iter().flat_map(of_link).collect();
+        let copy = is_copied.then_some(copy);
+        Ok(Comparison { request: self, links, capture, parts, place, copy })
+    }
+
+    /// The busy and the idle hours of a long capture, if they are compared apart.
+    fn parts(&self, capture: &Capture) -> Vec<Part> {
+        let hours = if self.whole || self.mode == Mode::Replay { None } else { capture.hours() };
+        // The busy hours come last, because the commands at the end are theirs.
+        let ordered = hours.map(|[busy, idle]| [idle, busy]);
+        let part = |hours: Hours| Part { capture: capture.part(&hours), hours: Some(hours) };
+        ordered.into_iter().flatten().map(part).collect()
+    }
+}
+
+impl Comparison {
+    /// The number of links.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The capture.
+    pub fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// The part of the capture that crosses a link.
+    fn part(&self, link: &Link) -> &Capture {
+        let mine = |part: &&Part| part.hours == link.hours;
+        self.parts.iter().find(mine).map_or(&self.capture, |part| &part.capture)
+    }
+
+    fn situation(&self, link: &Link) -> Situation {
+        let capture = self.part(link);
+        let resample = link.resample;
+        Situation { missing: capture.missing(), stretch: link.stretch(capture), resample }
+    }
+
+    /// Runs every link and calls `each` with its results. The session gets the outputs of this request.
+    ///
+    /// # Errors
+    /// When a run cannot start or the results cannot be shown. Results of earlier runs are kept.
+    pub fn run(
+        &self,
+        mut session: Session<'_>,
+        each: &mut dyn FnMut(&Link, &Capture, &Results, &Reported) -> io::Result<()>,
+    ) -> Result<Compared, RunnerError> {
+        let Request { mode, congestion, specs, out, export, force, .. } = &self.request;
+        let senders = link::Senders { mode: *mode, congestion: congestion.as_ref() };
+        let frontend = session.frontend();
+        let name = scenario_name(self.request.capture.first());
+        let files = self.place.files();
+        session = session.replacing(*force);
+        if *mode == Mode::Flows {
+            let workload = link::keep(&self.capture.workload, files)?;
+            session = session.keeping(link::WORKLOAD, workload);
+        }
+        let replayed = match &self.copy {
+            Some(copy) => {
+                session = session.keeping(reading::PACKETS, copy.clone());
+                Path::new(reading::PACKETS)
+            }
+            None => self.request.capture.first(),
+        };
+        let usual = match (mode, &self.request.bootstrap) {
+            (Mode::Flows, Some(_)) => 20,
+            (Mode::Flows, None) => 5,
+            (Mode::Replay, _) => 1,
+        };
+        let seeds = self.request.seeds.unwrap_or(usual);
+        let mut outcome = Outcome::Done;
+        let mut kept_in = Vec::new();
+        for link in &self.links {
+            let folder = self.place.folder(link, self.links.len());
+            let capture = self.part(link);
+            if link.hours.is_some() {
+                session = session.keeping(link::WORKLOAD, link::keep(&capture.workload, files)?);
+            }
+            let text = link.scenario(&name, replayed, &senders, specs, seeds, capture);
+            let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
+            let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
+            session = session.exporting(export.as_ref().map(own_file));
+            let situation = self.situation(link);
+            let running = &session;
+            let deploy = |shaped: &deployed::Shaped<'_>| {
+                let text = shaped.scenario(link, &name, replayed, (&senders, seeds), capture);
+                let deployed = Scenario::parse(&text, files);
+                let deployed = deployed.map_err(|error| frontend.message(&chain(&error))).ok()?;
+                let table = running.measure(&deployed, &format!("{name}, as recommended"))?;
+                shaped.row(&table, link::NODES)
+            };
+            let report = |table: &Table| Reported {
+                findings: findings::of(table, *mode, &situation),
+                advice: advice::of(table, link, &situation, &self.request.advice, &deploy),
+                situation,
+            };
+            let reported = OnceCell::new();
+            let find = |table: &Table| {
+                let Reported { findings, advice, .. } = reported.get_or_init(|| report(table));
+                let titles = [Direction::Up, Direction::Down];
+                Some(Conclusion {
+                    findings: findings.clone(),
+                    recommendation: advice.as_ref().map(Advice::recommendation),
+                    port_titles: titles.map(|way| (Link::port(way), mode::word(way).to_owned())).into(),
+                })
+            };
+            let results = session
+                .run(&scenario, &name, folder.as_deref(), &find)
+                .map_err(|worst| RunnerError::Reported(outcome.max(worst)))?;
+            each(link, capture, &results, reported.get_or_init(|| report(&results.table)))
+                .map_err(RunnerError::Output)?;
+            outcome = outcome.max(results.outcome);
+            kept_in.extend(folder.filter(|_| results.finished > 0));
+            if frontend.stopped() {
+                break;
+            }
+        }
+        let mut side_by_side = None;
+        if let (Some(out), 2..) = (out, kept_in.len()) {
+            let place = out.join(giveway_record::REPORT);
+            let dirs: Vec<&Path> = kept_in.iter().map(PathBuf::as_path).collect();
+            match write_report(&dirs, &place, *force, frontend) {
+                Ok(()) => side_by_side = Some(place),
+                Err(error) => {
+                    frontend.message(&chain(&error));
+                    outcome = outcome.max(Outcome::Failed);
+                }
+            }
+        }
+        Ok(Compared { outcome, side_by_side })
+    }
+}
+
+impl Stretch {
+    /// The length of the stretches of a capture.
+    fn of(self, capture: &Capture) -> Result<Span, RunnerError> {
+        const FEWEST: u64 = 5;
+        let span = capture.span();
+        let length = match self {
+            // A whole number of seconds is easier to read.
+            Stretch::Tenth => Span::s(((span / 10).as_s().round() as u64).max(1)),
+            Stretch::Of(length) => length,
+        };
+        if length.is_zero() || length * FEWEST > span {
+            let example = (span / (2 * FEWEST)).as_s();
+            let example =
+                if example >= 1.0 { Span::s(example as u64) } else { Span::ms((example * 1e3) as u64) };
+            return Err(RunnerError::Usage(format!(
+                "--bootstrap: the capture of {:.1} s has fewer than {FEWEST} stretches of {length}; write for example \
+                 --bootstrap={}, or capture for longer",
+                span.as_s(),
+                example.max(Span::ms(1))
+            )));
+        }
+        Ok(length)
+    }
+}
+
+/// Parses the specs of disciplines. "all" stands for every discipline that can be in front of a link, and an
+/// empty list for [`DEFAULT`]. Each discipline appears once.
+///
+/// # Errors
+/// [`RunnerError::Usage`] for the first invalid spec.
+pub fn specs(texts: &[String]) -> Result<Vec<Spec>, RunnerError> {
+    let mut specs: Vec<Spec> = Vec::new();
+    let texts = match texts {
+        [] => DEFAULT.map(str::to_owned).to_vec(),
+        some => some.to_vec(),
+    };
+    for text in &texts {
+        if text == "all" {
+            specs.extend(all());
+            continue;
+        }
+        let spec = text.parse();
+        specs.push(spec.map_err(|error| RunnerError::Usage(format!("--qdisc \"{text}\": {error}")))?);
+    }
+    let mut seen: Vec<String> = Vec::new();
+    specs.retain(|spec| {
+        let text = spec.to_string();
+        let new = !seen.contains(&text);
+        seen.push(text);
+        new
+    });
+    Ok(specs)
+}
+
+/// Every discipline that can be in front of a link without further parameters; the disciplines of [`DEFAULT`]
+/// with their parameters. Shapers are left out, because they would be a second link.
+fn all() -> impl Iterator<Item = Spec> {
+    let tuned = |name: &str| {
+        let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default can be parsed"));
+        known.find(|spec| spec.name() == name)
+    };
+    let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
+    ALL.iter().map(move |entry| tuned(entry.name).unwrap_or_else(|| entry.default())).filter(move |spec| {
+        spec.build_numbered(&context).is_ok() && spec.properties(&context).work_conserving
+    })
+}
