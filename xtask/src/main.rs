@@ -168,7 +168,9 @@ fn main() -> ExitCode {
         ["python", "--all"] => {
             python::set_up_whole(&repository).and_then(|()| python::check_whole(&repository))
         }
-        ["python", "--wheel"] => python::wheels(&repository).map(drop),
+        ["python", "--wheel"] => {
+            python::static_net(&repository).and_then(|net| python::wheels(&repository, &net).map(drop))
+        }
         ["release", rest @ ..] => release::run(&repository, rest),
         ["publishable"] => publishable::pack(&repository, false),
         ["publishable", "--compile"] => publishable::pack(&repository, true),

@@ -28,6 +28,9 @@ const FREE_THREADED: (&str, &str) = ("3.14t", "cp314-cp314t-");
 /// The largest wheel to publish, bytes.
 const LARGEST: u64 = 20_000_000;
 
+/// The program for real interfaces, which a wheel has next to the script `giveway`.
+const NET: &str = "giveway-net";
+
 /// Prints the time of `import giveway`, and fails if it is far from the usual 0.1 s.
 const IMPORT: &str = "import sys, time; begun = time.perf_counter(); import giveway; \
     took = time.perf_counter() - begun; print(f'import giveway: {took:.3f} s'); sys.exit(took > 3.0)";
@@ -80,14 +83,16 @@ pub fn check(repository: &Repository) -> Done {
     in_package(repository, &python, &[&PYTEST[..], &short].concat())
 }
 
-/// Builds the wheel of the profile `dev`, installs it, and runs types, all tests and the notebooks with it.
+/// Builds the wheel of the profile `dev` with the program that the tests have built, installs it, and runs
+/// types, all tests and the notebooks with it.
 ///
 /// # Errors
 /// The check that failed.
 pub fn check_whole(repository: &Repository) -> Done {
     let tests = environment(repository, "tests")?;
     let python = program(&tests, "python");
-    let wheel = wheel(repository, &tests, "dev", TAG, &[])?;
+    let net = repository.built("debug", NET)?;
+    let wheel = wheel(repository, &tests, "dev", &net, TAG, &[])?;
     let _ = fs::remove_file(link(repository, &python)?);
     pip(repository, &tests, &["--force-reinstall", "--no-deps", &wheel.to_string_lossy()])?;
     clean(repository, &wheel)?;
@@ -127,6 +132,10 @@ fn assemble(repository: &Repository, python: &str) -> Done {
     fs::copy(&library, module.join("_giveway.abi3.so"))
         .map_err(|error| format!("{}: {error}", library.display()))?;
     repository.run(python, &["-m", "pip", "uninstall", "--quiet", "--yes", "giveway"])?;
+    let net = Path::new(python).with_file_name(NET);
+    let _ = fs::remove_file(&net);
+    std::os::unix::fs::symlink(repository.built("debug", NET)?, &net)
+        .map_err(|error| format!("{}: {error}", net.display()))?;
     let link = link(repository, python)?;
     fs::write(&link, format!("{}\n", package.display()))
         .map_err(|error| format!("{}: {error}", link.display()))
@@ -139,22 +148,35 @@ fn link(repository: &Repository, python: &str) -> Result<PathBuf, String> {
     Ok(Path::new(place.trim()).join("giveway-assembled.pth"))
 }
 
+/// Builds the program for the wheels of this machine. It is static, as in a release, so that it runs
+/// wherever the wheel does. Returns its path.
+///
+/// # Errors
+/// If it cannot be built.
+pub fn static_net(repository: &Repository) -> Result<PathBuf, String> {
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    tools::standard_library(repository, &target)?;
+    let profile = ["build", "--locked", "--profile", "dist", "--target", &target];
+    repository.cargo(&[&profile[..], &["--package", NET]].concat())?;
+    repository.built(&format!("{target}/dist"), NET)
+}
+
 /// Builds the wheels to publish, with all optimisations: one for every Python from 3.11 on, and one for the
 /// free-threaded interpreter. The second is not installed, because few machines have
-/// that interpreter. Returns their paths.
+/// that interpreter. Both have the program `net`. Returns their paths.
 ///
 /// # Errors
 /// If a wheel cannot be built, has another tag than expected, or is too large.
-pub fn wheels(repository: &Repository) -> Result<Vec<PathBuf>, String> {
+pub fn wheels(repository: &Repository, net: &Path) -> Result<Vec<PathBuf>, String> {
     interpreter(repository)?;
     let builder = environment(repository, "builder")?;
     pip(repository, &builder, &[MATURIN])?;
     // Both are built for the same target, so that they share the compiled crates.
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let stable = wheel(repository, &builder, "dist", TAG, &["--target", &target])?;
+    let stable = wheel(repository, &builder, "dist", net, TAG, &["--target", &target])?;
     let (free_threaded, tag) = FREE_THREADED;
     let more = ["--interpreter", free_threaded, "--target", &target];
-    let free = wheel(repository, &builder, "dist", tag, &more)?;
+    let free = wheel(repository, &builder, "dist", net, tag, &more)?;
     for wheel in [&stable, &free] {
         let size = fs::metadata(wheel).map_err(|error| format!("{}: {error}", wheel.display()))?.len();
         println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
@@ -172,7 +194,9 @@ fn clean(repository: &Repository, wheel: &Path) -> Done {
     let _ = fs::remove_dir_all(&folder);
     let clean = environment(repository, "clean")?;
     pip(repository, &clean, &["--no-index", &wheel.to_string_lossy()])?;
-    repository.run(&program(&clean, "giveway"), &["--version"])?;
+    for name in ["giveway", NET] {
+        repository.run(&program(&clean, name), &["--version"])?;
+    }
     let python = program(&clean, "python");
     // The first import compiles the modules.
     repository.run(&python, &["-c", "import giveway"])?;
@@ -196,9 +220,15 @@ fn wheel(
     repository: &Repository,
     environment: &Path,
     profile: &str,
+    net: &Path,
     tag: &str,
     more: &[&str],
 ) -> Result<PathBuf, String> {
+    // maturin adds the programs of the folder with the name of the module. pip puts them beside the script.
+    let scripts = repository.root.join("python/giveway._giveway.data/scripts");
+    fs::create_dir_all(&scripts)
+        .and_then(|()| fs::copy(net, scripts.join(NET)))
+        .map_err(|error| format!("{}: {error}", net.display()))?;
     let out = folder(repository)?.join("wheels").join(profile).join(tag.trim_end_matches('-'));
     let _ = fs::remove_dir_all(&out);
     let place = out.to_string_lossy().into_owned();

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::repository::{BUILD_TESTS, Done, Repository, cargo};
 
 /// Packages with tests that wait. They start first, in this order, from the longest to the shortest.
-const WAITING: [&str; 3] = ["giveway-cli", "giveway-live", "giveway-testbed"];
+const WAITING: [&str; 4] = ["giveway-cli", "giveway-net", "giveway-live", "giveway-testbed"];
 
 /// A program with tests.
 #[derive(Clone)]
@@ -93,6 +93,8 @@ fn one(repository: &Repository, program: &Program, threads: usize, arguments: &[
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
         .env("PROPTEST_RNG_SEED", "1")
+        // A test that needs another program of the workspace fails without it.
+        .env("GIVEWAY_ALL_PROGRAMS", "1")
         .env("RUST_TEST_THREADS", threads.to_string());
     let output = command.output().map_err(|error| format!("{}: {error}", program.path))?;
     let [printed, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));

@@ -12,8 +12,9 @@ use crate::repository::{Done, Repository};
 /// The longest time until the table of the demo.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The demo, and a command that ends if its output has no table.
-const DEMO: &str = "giveway demo --no-open --quiet | tee table; grep -q fq_codel table";
+/// The demo, a command that ends if its output has no table, and the program that `giveway live` becomes.
+const DEMO: &str =
+    "giveway demo --no-open --quiet | tee table; grep -q fq_codel table; giveway-net --version";
 
 /// A way to install a file of the release.
 struct Way {
@@ -39,7 +40,7 @@ const WAYS: [Way; 3] = [
         name: "archive",
         file: ["giveway-", "", "-x86_64-unknown-linux-musl.tar.gz"],
         before: "",
-        install: "tar -xzf giveway-*.tar.gz; install giveway-*/giveway /usr/local/bin",
+        install: "tar -xzf giveway-*.tar.gz; install giveway-*/giveway giveway-*/giveway-net /usr/local/bin",
     },
 ];
 

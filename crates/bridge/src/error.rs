@@ -3,9 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use giveway_record::FolderError;
-
-use crate::recording::RecordingError;
+use crate::recording::WriteError;
 
 /// Reason why an output cannot be started or completed. Its causes are in `source()`.
 #[derive(Debug, thiserror::Error)]
@@ -18,15 +16,12 @@ pub enum OutputError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The folder of a recording contains other files.
-    #[error("--record")]
-    Folder(#[source] FolderError),
     /// The folder of a recording belongs to another user. The message says what to type.
     #[error("{0}")]
     Foreign(String),
     /// A recording cannot be written.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
+    #[error("--record: {0}")]
+    Recording(WriteError),
     /// A thread of an output ended with a panic.
     #[error("{0} failed")]
     Thread(&'static str),

@@ -2,18 +2,19 @@
 //!
 //! - The thread of each direction uses its own recorder. When the writer requests a part, the thread copies
 //!   its counters (some hundred kilobytes) and continues; no other thread ever holds its lock. The writer is
-//!   a thread without real-time priority, which makes tables of the parts and writes them.
-//! - A folder is written under another name, flushed to the disk, and exchanged with the earlier folder in
-//!   one step. So a reader always finds a complete recording, also after a power failure. While the disk is
-//!   full, the earlier recording stays, and writing is tried again.
+//!   a thread without real-time priority, which makes rows of the parts.
+//! - The rows go to another process: `giveway write-recording`, as the user that owns the folder. It is
+//!   started before privileges are dropped. A reader finds a complete recording at any time: while the disk
+//!   is full, the earlier one stays, and writing is tried again. Without that process frames pass, and
+//!   nothing is recorded.
 
 mod probe;
+mod process;
 mod series;
 mod writer;
 
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,26 +27,26 @@ use giveway_control::config::DirectionConfig;
 use giveway_files::Dir as OpenDir;
 use giveway_live::Frame;
 use giveway_live::privilege::outputs::{self, OutputFolder};
-use giveway_live::privilege::{self, Folder, Identity, Rights, Role};
+use giveway_live::privilege::{self, Identity, Role};
 use giveway_measure::Layout;
 use giveway_qdisc::{PortId, Probe, Span, Time};
-use giveway_record::{Existing, RECORDED_BY, RunFolder};
+use giveway_recording::{Request, SIDES};
 
 use crate::Messages;
 use crate::error::OutputError;
 use probe::{Channel, LONGEST, RecordingProbe};
-use writer::{Dir, Writer};
-
-pub use writer::RecordingError;
+pub use process::WriteError;
+use process::WritingProcess;
+use writer::Writer;
 
 /// Interval between recorded samples.
 const SAMPLE: Span = Span::ms(200);
-/// The folders in the folder of a recording.
-const SIDES: [&str; 2] = ["forward", "reverse"];
 
 /// A recording that is prepared, and then runs.
 pub struct Recording {
-    dir: Dir,
+    /// The folder, for messages.
+    shown: PathBuf,
+    process: Option<WritingProcess>,
     /// Largest length of a small packet, in bytes.
     small: u32,
     /// Interval between writes.
@@ -53,29 +54,26 @@ pub struct Recording {
     /// True once the measurement interval starts.
     begun: Arc<AtomicBool>,
     channels: Vec<Channel>,
-    writer: Option<Running>,
-}
-
-/// The writing thread, and the flag that ends it.
-struct Running {
-    thread: JoinHandle<Result<(), RecordingError>>,
+    /// True once the bridge has ended.
     stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<(Result<(), WriteError>, WritingProcess)>>,
 }
 
 impl Recording {
-    /// Creates the folder, with the ids of the user that writes it later. A folder that cannot be used is an
-    /// error now, and not while the bridge runs. The measurement interval begins at the start, or `later`, at
-    /// a signal. The second result is the folder that the writing thread must be allowed to use.
+    /// Creates the folder with the ids of the user that writes it, and starts the program `giveway` as that
+    /// user, which writes it. A folder that cannot be used is an error now, and not while the bridge runs.
+    /// The measurement interval starts with the bridge, or `later`, at a signal.
     ///
     /// # Errors
-    /// If the folder contains other files, or cannot be written.
+    /// If the folder contains other files, or cannot be written, or the program cannot be started.
     pub fn prepare(
         dir: &Path,
+        giveway: &Path,
         small: u32,
         every: Duration,
         later: bool,
         user: Option<&(Identity, String)>,
-    ) -> Result<(Recording, Folder), OutputError> {
+    ) -> Result<Recording, OutputError> {
         let system_error = OutputError::path("--record", dir);
         let identity = user.map(|(identity, _)| *identity);
         let opened = outputs::folder(dir, identity).map_err(|error| match user {
@@ -85,25 +83,27 @@ impl Recording {
             _ => system_error(error),
         })?;
         let (OutputFolder::Writable(open) | OutputFolder::OfRoot(open)) = &opened;
-        // Whatever has the name of the folder later, this is the folder that was opened.
-        let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
-        for side in SIDES {
-            RunFolder::inspect(&path.join(side), Some(("", RECORDED_BY)), Existing::Keep)
-                .map_err(OutputError::Folder)?;
-        }
-        if let (OutputFolder::OfRoot(open), Some((identity, name))) = (&opened, user) {
+        let of_root = user.filter(|_| matches!(opened, OutputFolder::OfRoot(_)));
+        if let Some((identity, name)) = of_root {
             if !has_only_recordings(open).map_err(&system_error)? {
                 return Err(foreign(dir, name));
             }
             outputs::give(open, *identity).map_err(&system_error)?;
         }
         let shown = dir.canonicalize().map_err(&system_error)?;
-        let folder = Folder::of(open, Rights::Write).map_err(&system_error)?;
-        // The descriptor of `open` is closed here, and that of the folder stays.
-        let path = PathBuf::from(format!("/proc/self/fd/{}", folder.descriptor()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let process = WritingProcess::start(giveway, open, &shown, identity, Arc::clone(&stop));
+        let mut process = process.map_err(OutputError::path("--record: cannot start", giveway))?;
+        if let Err(error) = process.ask(&Request::Check) {
+            process.end();
+            if of_root.is_some() {
+                outputs::give(open, Identity { user: 0, group: 0 }).map_err(&system_error)?;
+            }
+            return Err(OutputError::Recording(error));
+        }
         let begun = Arc::new(AtomicBool::new(!later));
-        let dir = Dir { shown, path };
-        Ok((Recording { dir, small, every, begun, channels: Vec::new(), writer: None }, folder))
+        let process = Some(process);
+        Ok(Recording { shown, process, small, every, begun, channels: Vec::new(), stop, thread: None })
     }
 
     /// The flag that starts the measurement interval.
@@ -132,35 +132,26 @@ impl Recording {
         Box::new(RecordingProbe { channel, begun: Arc::clone(&self.begun) })
     }
 
-    /// Starts the writing thread. `now` returns the time that is recorded with the results, and messages
-    /// about a full disk go to `messages`.
+    /// Starts the writing thread. Messages about a full disk go to `messages`.
     ///
     /// # Errors
     /// The error of the system if it cannot start a thread.
-    pub fn start(
-        &mut self,
-        controller: &Arc<Controller>,
-        messages: &Messages,
-        now: fn() -> String,
-    ) -> io::Result<()> {
-        let stop = Arc::new(AtomicBool::new(false));
+    pub fn start(&mut self, controller: &Arc<Controller>, messages: &Messages) -> io::Result<()> {
+        let Some(process) = self.process.take() else { return Ok(()) };
         let writer = Writer::new(
-            self.dir.clone(),
+            process,
             self.every,
             self.begun(),
-            Arc::clone(&stop),
+            Arc::clone(&self.stop),
             &self.channels,
             Arc::clone(controller),
-            (Arc::clone(messages), now),
+            Arc::clone(messages),
         );
-        let thread = std::thread::Builder::new().name("gw-record".to_owned()).spawn(move || {
-            // Recordings have the addresses and the times of other people's traffic.
-            outputs::keep_private();
+        self.thread = Some(std::thread::Builder::new().name("gw-record".to_owned()).spawn(move || {
             // The watching thread reports privileges that cannot be dropped, once for all threads.
-            let _ = privilege::settle(Role::Watch);
+            let _ = privilege::settle(Role::Write);
             writer.run()
-        })?;
-        self.writer = Some(Running { thread, stop });
+        })?);
         Ok(())
     }
 
@@ -175,15 +166,17 @@ impl Recording {
         for channel in &self.channels {
             cut |= channel.close();
         }
-        if let Some(Running { thread, stop }) = self.writer {
-            stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread {
+            self.stop.store(true, Ordering::Release);
             thread.thread().unpark();
-            let written = thread.join().map_err(|_| OutputError::Thread("the writer of the recording"))?;
-            written?;
+            let ended = thread.join().map_err(|_| OutputError::Thread("the writer of the recording"));
+            let (written, process) = ended?;
+            process.end();
+            written.map_err(OutputError::Recording)?;
         }
         let hours = LONGEST.as_ps() / Span::s(3600).as_ps();
         let cut = if cut { format!("; recording ended after {hours} hours") } else { String::new() };
-        Ok(format!("recorded in {}{cut}", self.dir.shown.display()))
+        Ok(format!("recorded in {}{cut}", self.shown.display()))
     }
 }
 

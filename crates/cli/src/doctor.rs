@@ -7,12 +7,14 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use giveway_kernel::{KernelError, attach, tools};
+use giveway_program::other;
 use giveway_runner::Outcome;
 use giveway_trials::processors;
 use serde_json::{Value, json};
 
 use crate::error::CliError;
 use crate::markdown::wrap;
+
 use crate::terminal;
 
 /// Says which parts of Giveway work on this machine, and what to type for the others.
@@ -87,13 +89,24 @@ fn simulation() -> Part {
 fn live() -> Part {
     let mut missing = Vec::new();
     if cfg!(target_os = "linux") {
-        if let Some(found) = giveway_live::checks::privileges() {
-            missing.push(sentence(&found.what, &found.remedy));
-        }
+        missing.extend(privileges());
     } else {
         missing.push("live needs Linux".to_owned());
     }
     Part { name: "live, control, reserve", about: "a bridge on real frames", missing, remarks: Vec::new() }
+}
+
+/// The privilege that the program for real interfaces lacks. It is asked, since a file may have privileges.
+fn privileges() -> Option<String> {
+    let asked = other::find(other::NET).map_err(|missing| missing.to_string()).and_then(|program| {
+        let output = Command::new(&program).arg("privileges").output();
+        output.map_err(|error| format!("cannot start {}: {error}", program.display()))
+    });
+    match asked {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Err(error) => Some(error),
+    }
+    .filter(|lacking| !lacking.is_empty())
 }
 
 /// Real hosts in network namespaces.
@@ -136,11 +149,6 @@ fn python() -> Part {
         Err(_) => part.missing.push("there is no python3: apt-get install python3-venv".to_owned()),
     }
     part
-}
-
-/// A problem and its remedy in a line.
-fn sentence(what: &str, remedy: &str) -> String {
-    if remedy.is_empty() { what.to_owned() } else { format!("{what}: {remedy}") }
 }
 
 #[cfg(test)]

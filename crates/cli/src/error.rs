@@ -2,20 +2,16 @@
 
 use std::io;
 
-use giveway_document::harmless;
-use giveway_kernel::KernelError;
-use giveway_live::LiveError;
 use giveway_papers::PaperError;
+use giveway_program::other::OtherError;
 use giveway_record::FolderError;
 use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::{LoadError, ScenarioError};
 use giveway_sweep::SweepError;
 use giveway_testbed::TestbedError;
+use giveway_text::harmless;
 use giveway_trials::ReuseError;
 
-use crate::live::BridgeError;
-use crate::reservation_args::KeyError;
-use crate::reserve::ReserveError;
 use crate::show::{self, Most};
 
 /// Reason why a command does not start or fails. Its causes are in `source()`.
@@ -42,22 +38,9 @@ pub enum CliError {
     /// A paper cannot be read.
     #[error(transparent)]
     Paper(#[from] PaperError),
-    /// A discipline in the kernel cannot be used.
+    /// The program for real interfaces cannot be started.
     #[error(transparent)]
-    Kernel(#[from] KernelError),
-    /// A bridge cannot start.
-    #[error(transparent)]
-    Bridge(#[from] BridgeError),
-    /// The interface of a reservation cannot be used. The text of the error ends with its remedy, so it is
-    /// not repeated as a cause.
-    #[error("--via: {0}")]
-    Via(LiveError),
-    /// The key file of a reservation cannot be used.
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    /// A reservation cannot be requested, refreshed or ended.
-    #[error(transparent)]
-    Reserve(#[from] ReserveError),
+    Other(#[from] OtherError),
     /// The machine cannot run a test bed.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
@@ -81,10 +64,7 @@ impl CliError {
         match self {
             CliError::Usage(_)
             | CliError::Paper(_)
-            | CliError::Bridge(_)
-            | CliError::Via(_)
-            | CliError::Key(_)
-            | CliError::Reserve(ReserveError::Signals { .. })
+            | CliError::Other(_)
             | CliError::Testbed(_)
             | CliError::Load(_)
             | CliError::Reuse(_)
@@ -94,10 +74,7 @@ impl CliError {
             CliError::Sweep(_) => Outcome::Failed,
             CliError::Runner(error) => error.outcome(),
             CliError::Folder(error) => giveway_runner::outputs::outcome(error),
-            CliError::Kernel(error) if error.is_prerequisite() => Outcome::Wrong,
-            CliError::Reserve(ReserveError::Receive { .. }) | CliError::Kernel(_) | CliError::Output(_) => {
-                Outcome::Failed
-            }
+            CliError::Output(_) => Outcome::Failed,
             CliError::Reported(outcome) => *outcome,
         }
     }

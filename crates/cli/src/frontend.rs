@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use giveway_document::harmless;
+use giveway_text::harmless;
 use giveway_trials::{Bar, Frontend, NoBar, Unit};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 

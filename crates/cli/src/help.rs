@@ -1,15 +1,10 @@
-//! The layout of `--help`: examples that can be copied, and commands by task.
-//!
-//! clap wraps the text after the flags at the width of the terminal, and so breaks long commands. So this
-//! text is put into the template of each command, which is not wrapped.
+//! The layout of `giveway --help`: commands by task.
 
 use clap::Command;
+pub use giveway_program::help::{WIDEST, parsed};
+use giveway_program::help::{after, with_examples, wrap};
 
-use crate::markdown::wrap;
 use crate::terminal;
-
-/// The widest help, in columns.
-pub const WIDEST: usize = 100;
 
 /// The commands by task, in the order of `giveway --help`. A unit test checks that it has them all.
 const TASKS: [(&str, &[&str]); 7] = [
@@ -39,27 +34,6 @@ pub fn arranged(program: Command) -> Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{tasks}{}\n{{options}}{after}",
         bold("Options:")
     ))
-}
-
-/// A command and its subcommands, with the examples in the template.
-fn with_examples(command: Command, width: usize) -> Command {
-    let after = after(&command, width);
-    // clap's own template for a command with arguments, which each has: --help.
-    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}{after}");
-    command.help_template(template).mut_subcommands(|command| with_examples(command, width))
-}
-
-/// The text after the flags. Indented lines are commands and stay as they are; others are wrapped.
-fn after(command: &Command, width: usize) -> String {
-    let Some(text) = command.get_after_help() else { return String::new() };
-    let mut out = String::from("\n\n");
-    for line in text.to_string().lines() {
-        match line.starts_with("  ") {
-            true => out.push_str(&format!("{line}\n")),
-            false => out.push_str(&wrap(line, width, "", "")),
-        }
-    }
-    out.trim_end().to_owned()
 }
 
 /// The commands by task, each with a summary.

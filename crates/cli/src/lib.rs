@@ -19,30 +19,22 @@ mod error;
 mod evaluate;
 mod explain;
 mod frontend;
-mod headings;
 mod help;
 mod init;
 mod judge;
-mod kernel;
 mod list;
-mod live;
 mod man;
 mod markdown;
 mod open;
-mod output;
 mod outputs;
 mod parameters;
 mod progress;
-mod provenance;
 mod query;
-mod rates;
 mod reference;
 mod registries;
 mod replay_check;
 mod report;
 mod reproduce;
-mod reservation_args;
-mod reserve;
 mod run;
 mod scenario_args;
 mod schema;
@@ -50,25 +42,26 @@ mod search;
 mod show;
 mod stop;
 mod sweep;
-mod terminal;
 mod testbed;
 mod tips;
 mod trace;
+mod write_recording;
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use giveway_document::harmless;
+use giveway_program::commands::{NAMES, NetCommand};
+use giveway_program::output::Output;
+use giveway_program::{headings, other, provenance, rates, terminal};
 use giveway_qdisc::Bytes;
 use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::Scenario;
+use giveway_text::harmless;
 
 use crate::error::CliError;
-use crate::output::Output;
 
 /// Packet scheduling, from paper to wire: simulates, measures and runs queue disciplines.
 #[derive(Parser)]
@@ -108,11 +101,8 @@ enum Command {
     Testbed(testbed::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),
-    // Boxed, since its flags are much larger than those of other commands.
-    Live(Box<live::Args>),
-    Control(live::ControlArgs),
-    Kernel(kernel::Args),
-    Reserve(Box<reserve::Args>),
+    #[command(flatten)]
+    Net(NetCommand),
     Report(report::Args),
     ReplayCheck(replay_check::Args),
     Bound(bound::Args),
@@ -122,6 +112,8 @@ enum Command {
     Schema(schema::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[command(hide = true)]
+    WriteRecording(write_recording::Args),
 }
 
 /// The exit code of an outcome.
@@ -186,37 +178,28 @@ pub fn bounds(scenario: &Scenario, burst: Option<Bytes>) -> Result<String, Strin
 
 /// Runs the command in `arguments`, with the standard output of this process. Returns the exit code.
 fn run_command(arguments: &[OsString]) -> u8 {
-    show_panics();
+    show::panics();
     if completions::answer(Giveway::command, arguments) {
         return exit_code(Outcome::Done);
     }
-    let mut program = help::arranged(Giveway::command());
-    let expanded = match live::expand(arguments) {
-        Ok(expanded) => expanded,
-        Err(error) => {
+    let name = arguments.first().and_then(|word| word.to_str());
+    if name.is_some_and(|name| NAMES.contains(&name)) {
+        // The help of a command is here, too.
+        let asks = |word: &OsString| word == "--help" || word == "-h";
+        let error = other::become_net(arguments);
+        if !arguments.iter().any(asks) {
             show::error(&error);
             return exit_code(Outcome::Wrong);
         }
-    };
-    // An error of clap repeats them.
-    let is_hostile = expanded.iter().any(|word| matches!(harmless(&word.to_string_lossy()), Cow::Owned(_)));
-    let words = std::iter::once(OsString::from("giveway")).chain(expanded);
-    let parsed = program.try_get_matches_from_mut(words);
-    let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
-    let name = arguments.first().and_then(|word| word.to_str());
+    }
+    let parsed = help::parsed(help::arranged(Giveway::command()), arguments.to_vec(), |error| {
+        tips::with_tip(error, name)
+    });
     let command = match parsed {
         Ok(Giveway { command }) => command,
-        Err(error) => {
-            let error = tips::with_tip(error, name).format(&mut program);
-            if is_hostile {
-                show::text(&error.render().to_string());
-                return u8::try_from(error.exit_code()).unwrap_or(1);
-            }
-            error.exit()
-        }
+        Err(code) => return code,
     };
-    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    rates::warnings(words).iter().for_each(|warning| show::message(warning));
+    rates::warn(arguments);
     #[expect(clippy::disallowed_methods, reason = "the only writer of the standard output")]
     let mut out = Output::new(io::stdout().lock());
     let result = run_in(command, &mut out);
@@ -236,15 +219,6 @@ fn run_command(arguments: &[OsString]) -> u8 {
     }
 }
 
-/// Shows a panic, whose message may have text from a file in it, without anything that a terminal obeys.
-fn show_panics() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |about| match harmless(&about.to_string()) {
-        Cow::Borrowed(_) => usual(about),
-        Cow::Owned(shown) => show::text(&format!("{shown}\n")),
-    }));
-}
-
 /// Runs a command, and writes its results to `out`.
 fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
     match command {
@@ -262,10 +236,7 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Testbed(args) => testbed::testbed(&args, out),
         Command::Compare(args) => compare::compare(&args, out),
         Command::Reproduce(args) => reproduce::reproduce(&args, out),
-        Command::Live(args) => live::live(&args, out),
-        Command::Control(args) => live::control(&args, out),
-        Command::Kernel(args) => kernel::kernel(&args, out),
-        Command::Reserve(args) => reserve::reserve(&args, out),
+        Command::Net(_) => Err(CliError::Usage("this command needs a process of its own".to_owned())),
         Command::Report(args) => report::report(&args, out),
         Command::ReplayCheck(args) => replay_check::replay_check(&args, out),
         Command::Bound(args) => bound::bound(&args, out),
@@ -274,6 +245,7 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Explain(args) => explain::explain(&args, out),
         Command::Schema(args) => schema::schema(&args, out),
         Command::Completions(args) => completions::completions(&args, out),
+        Command::WriteRecording(args) => write_recording::write_recording(&args),
         Command::Man(args) => man::man(&args, Giveway::command(), out),
     }
 }

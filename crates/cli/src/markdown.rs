@@ -1,5 +1,7 @@
 //! Renders Markdown, such as module headers, for the terminal.
 
+pub use giveway_program::help::wrap;
+
 use crate::terminal::bold;
 
 /// Renders headings, paragraphs, lists, tables and code. Paragraphs and lists are wrapped at `width` columns.
@@ -55,30 +57,6 @@ impl Block {
             out.push_str(&wrap(&without_links(&block.text), width, block.first, block.next));
         }
     }
-}
-
-/// Breaks a text into lines of at most `width` columns. The first line starts with `first`, the others
-/// with `next`.
-pub fn wrap(text: &str, width: usize, first: &str, next: &str) -> String {
-    let mut out = String::new();
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > width {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = next.to_owned();
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
-    out
 }
 
 /// Replaces links by their texts: `[text](target)`, and `[text]` if the text is code.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use giveway_runner::RunnerError;
-pub use giveway_runner::outputs::{Kind, READY};
+pub use giveway_runner::outputs::Kind;
 
 use crate::frontend::Terminal;
 

@@ -17,12 +17,13 @@ pub fn page(program: Command) -> String {
         "# Command line\n\nEvery command has `--help`, which prints its section of this page, and `-h`, a shorter form.\n\n\
          | command | what it does |\n| --- | --- |\n",
     );
-    for command in program.get_subcommands() {
+    let shown = || program.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in shown() {
         let name = command.get_name();
         out.push_str(&format!("| [`giveway {name}`](#giveway-{name}) | {} |\n", about(command)));
     }
     out.push_str(&examples(&program));
-    for command in program.get_subcommands() {
+    for command in shown() {
         out.push_str(&section(command, 2));
     }
     out

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::value_parser;
 use giveway_observe::layout;
+use giveway_program::other;
 use giveway_qdisc::Span;
 use giveway_runner::{Observe, Outcome, Results, RunnerError, Session, scenario_name};
 use giveway_scenario::{Contender, Diagnostic, Live, Scenario, Severity, Trial};
@@ -187,7 +188,7 @@ fn run_on_hosts(args: &Args, scenario_file: &Path, out: &mut dyn Write) -> Resul
         );
         return Ok(Outcome::Wrong);
     }
-    let program = provenance::program()?;
+    let program = other::find(other::NET)?;
     // One run at a time, since simultaneous runs would delay each other.
     let frontend = Terminal { quiet: args.quiet };
     let real = session(1, &frontend).replacing(args.force);

@@ -6,6 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
+use crate::programs::has_net;
+
 /// Resets the terminal, rings its bell, clears the screen with a sequence of one byte (C1), reverses the
 /// text, and returns to the start of the line.
 const HOSTILE: &str = "\u{1b}c\u{7}\u{9b}2J\u{202e}\u{2066}\r";
@@ -110,6 +112,9 @@ fn a_terminal_obeys_nothing_in_a_file() {
         &["compare", WORD, "--rate", "5mbit"],
         &["control", WORD, "show"],
     ] {
+        if args[0] == "control" && !has_net() {
+            continue;
+        }
         shows(dir, args);
     }
 
@@ -141,6 +146,9 @@ fn a_terminal_obeys_nothing_in_a_file() {
 
 #[test]
 fn a_terminal_obeys_nothing_in_an_answer() {
+    if !has_net() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("control");
     let listener = UnixListener::bind(&socket).unwrap();

@@ -26,6 +26,7 @@ fn is_function(name: &str) -> bool {
 fn file_of(name: &str) -> Option<PathBuf> {
     let ending = Path::new(name).extension()?.to_str()?;
     match (name.contains('/'), ending) {
+        (true, "rs") if name.starts_with("xtask/") => Some(root().join(name)),
         (true, "rs") => Some(root().join("crates").join(name.trim_start_matches("crates/"))),
         (true, "py") => Some(root().join(name)),
         _ => None,

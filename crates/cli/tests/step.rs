@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use giveway_qdisc::{Rate, Span, Time};
 use giveway_replay::{Answer, Call, Item, Reader};
 
-use super::running::giveway;
+use super::programs::giveway;
 
 /// The rate after the step.
 const AFTER: Rate = Rate::mbit(1);

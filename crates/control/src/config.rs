@@ -294,21 +294,6 @@ fn size(name: &str, text: &str) -> Result<Option<Size>, ControlError> {
     Size::new(bytes).map(Some).map_err(|error| ControlError::setting(name, error))
 }
 
-/// Parses the EtherType of fragments, as in 0x88b6.
-///
-/// # Errors
-/// If the text is not a number of four hexadecimal digits, or a protocol has it already.
-pub fn fragment_type(text: &str) -> Result<u16, ControlError> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    let number = u16::from_str_radix(digits, 16);
-    let number = number.map_err(|_| {
-        ControlError::invalid(format!(
-            "\"{text}\" is not an EtherType: write four hexadecimal digits, as in 0x88b6"
-        ))
-    })?;
-    fragment::ether_type(number).map_err(ControlError::invalid)
-}
-
 /// Formats a truth value.
 fn yes_or_no(value: bool) -> String {
     if value { "yes" } else { "no" }.to_owned()
@@ -415,9 +400,6 @@ mod tests {
         assert!(set_error("fragment", "60").contains("60 bytes: fragments have 68 to 9000 bytes"));
         assert!(set_error("fragment-reverse", "large").contains("write 500, 800, or none"));
         assert!(set_error("reassemble", "maybe").contains("neither yes nor no"));
-        assert_eq!(fragment_type("0x88B5").unwrap(), 0x88b5);
-        assert!(fragment_type("0x0800").unwrap_err().to_string().contains("IPv4"));
-        assert!(fragment_type("ether").unwrap_err().to_string().contains("as in 0x88b6"));
         let within = |name: &str, value: &str, ethernet, longest| {
             let mut config = BridgeConfig::default();
             config.set(name, value, None).unwrap();

@@ -41,7 +41,7 @@ mod colours;
 pub mod columns;
 mod figure;
 mod forest;
-mod harmless;
+
 mod heat;
 mod html;
 mod parts;
@@ -49,7 +49,7 @@ pub mod shell;
 mod vision;
 
 pub use colours::{Look, looks};
-pub use harmless::harmless;
+pub use giveway_text::harmless;
 pub use parts::{
     Axis, Cell, Document, Figure, Forest, ForestRow, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point,
     Series, Shade, Sheet, Tone,

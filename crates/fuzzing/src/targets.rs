@@ -45,6 +45,7 @@ targets! {
     leftovers, 500_000, "the state file of a bridge that was killed";
     link_trace, 4_000, "traces of the rate or the delay of a link, and a run over it";
     qdisc, 60_000, "disciplines as text, built and driven with packets";
+    recording, 100_000, "rows of a recording between a bridge and the process that writes them";
     reserve, 300_000, "control packets of reservations";
     scenario, 6_000, "scenario files with --set changes, and a short run of them";
     set, 4_000, "--set changes of a valid scenario";

@@ -78,10 +78,10 @@ fn the_shell_scripts_loop_over_each_discipline() {
 
 #[test]
 fn the_help_of_the_program_lists_each_discipline() {
-    let source = read(&root().join("crates/cli/src/kernel.rs"));
+    let source = read(&root().join("crates/program/src/commands/kernel.rs"));
     let line = source.lines().find(|line| line.contains("/// Discipline (")).expect("the help has a list");
     let list = line.split_once('(').unwrap().1.split_once(')').expect("the list ends").0;
-    assert_all("cli/src/kernel.rs", list.replace(" or ", ", ").split(", "));
+    assert_all("program/src/commands/kernel.rs", list.replace(" or ", ", ").split(", "));
     let readme = read(&root().join("README.md"));
     let row = format!(" {} ", Kind::ALL.map(Kind::name).join("  "));
     assert!(readme.contains(&row), "README.md has {row:?} in its picture");

@@ -33,7 +33,7 @@ pub fn privileges() -> Option<Finding> {
     let lacking = Finding::fatal(
         "this user may not open packet sockets (CAP_NET_RAW is missing)".to_owned(),
         "run it with sudo, or once: sudo setcap cap_net_raw,cap_net_admin,cap_sys_nice,cap_ipc_lock+ep \
-         \"$(command -v giveway)\"",
+         \"$(command -v giveway-net)\"",
     );
     (!may_open_raw_sockets()).then_some(lacking)
 }

@@ -50,7 +50,7 @@ pub enum LiveError {
     /// The process may not open packet sockets.
     #[error(
         "this user may not send raw frames (CAP_NET_RAW is missing): run it with sudo, or once: sudo setcap cap_net_raw+ep \
-         \"$(command -v giveway)\""
+         \"$(command -v giveway-net)\""
     )]
     RawFrames(#[source] io::Error),
     /// The system refused to change offloads.

@@ -36,7 +36,6 @@ pub mod device;
 pub mod direction;
 pub mod emulation;
 mod error;
-pub mod files;
 pub mod fragments;
 pub mod headers;
 mod interface;

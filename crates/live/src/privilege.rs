@@ -8,6 +8,7 @@
 mod calls;
 mod files;
 pub mod outputs;
+pub mod start;
 
 use std::io;
 use std::sync::OnceLock;
@@ -16,7 +17,7 @@ use caps::{CapSet, Capability};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
 use self::calls::{CLEANUP, FORWARD, SERVE, WATCH, WRITE};
-pub use self::files::{Folder, Rights};
+pub use self::files::Folder;
 use crate::error::LiveError;
 
 /// Role of a thread, which determines the system calls that it may make.
@@ -28,7 +29,7 @@ pub enum Role {
     Write,
     /// Answers on listening sockets, and opens no files.
     Serve,
-    /// Supervises other threads, opens files in the folders of [`confine`], and writes to a terminal.
+    /// Supervises other threads, reads files in the folders of [`confine`], and writes to a terminal.
     Watch,
 }
 
@@ -46,7 +47,7 @@ pub struct Identity {
 pub struct Confinement {
     /// User of the threads; `None` keeps the current user.
     pub user: Option<Identity>,
-    /// Folders in which threads of the role [`Role::Watch`] may open files.
+    /// Folders in which threads of the role [`Role::Watch`] may read files.
     pub folders: Vec<Folder>,
 }
 

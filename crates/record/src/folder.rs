@@ -65,13 +65,14 @@ mod run_folder;
 mod write;
 
 pub use conclusion::{Commands, Conclusion, Recommendation};
-pub use disk::{NewFile, replace_in};
+pub use disk::replace_in;
 pub(crate) use disk::{RIGHTS, beside, replace, write_error};
 pub use error::FolderError;
 pub use files::REPORT;
 pub(crate) use files::{MANIFEST, SCENARIO, SUMMARY, TABLES, tables_of};
 pub use finished::Kept;
 pub(crate) use finished::{check_tables, read_summary};
+pub use giveway_files::NewFile;
 pub use lock::{LOCK, Lock};
 pub(crate) use manifest::FORMAT;
 pub use manifest::Manifest;

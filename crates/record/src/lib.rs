@@ -34,7 +34,6 @@
 
 #![forbid(unsafe_code)]
 
-mod chain;
 mod columns;
 pub mod dataset;
 mod folder;
@@ -43,11 +42,11 @@ mod opened;
 pub mod report;
 mod seal;
 
-pub use chain::chain;
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
 pub use folder::{
     Commands, Conclusion, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
     Recommendation, RunFolder, refuse_links, replace_in, write_whole,
 };
+pub use giveway_text::chain;
 pub use opened::Opened;
 pub use seal::{Damage, Digest, open_line, open_sealed, seal, seal_line};

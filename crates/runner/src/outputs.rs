@@ -19,12 +19,8 @@ pub enum Kind {
     Capture,
     /// A trace of operations, as `--trace-port` writes it.
     Trace,
-    /// The file that `live --ready` writes.
-    Ready,
     /// A report.
     Page,
-    /// An object file, as `kernel build` writes it.
-    Object,
     /// The verdicts of `reproduce`.
     Claims,
     /// A comparison of a test bed with its simulation, as text.
@@ -35,9 +31,6 @@ pub enum Kind {
     Timing,
 }
 
-/// The content of a file of [`Kind::Ready`].
-pub const READY: &str = "ready\n";
-
 /// The bytes of a file that are read to recognise it. The mark of a report is within its first kilobyte.
 const LOOKED_AT: u64 = 4096;
 
@@ -47,9 +40,7 @@ impl Kind {
         match self {
             Kind::Capture => "a capture in the format pcapng",
             Kind::Trace => "a trace of operations",
-            Kind::Ready => "a file with the text \"ready\"",
             Kind::Page => "a report of Giveway",
-            Kind::Object => "an object file (ELF)",
             Kind::Claims => "a list of claims with their verdicts",
             Kind::AgainstText | Kind::AgainstJson => "a comparison of a test bed with its simulation",
             Kind::Timing => "a measurement of how late threads wake up",
@@ -61,7 +52,6 @@ impl Kind {
         // The block type of a section header, the same in both byte orders (draft-ietf-opsawg-pcapng, section
         // 4.1).
         const PCAPNG: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
-        const ELF: &[u8] = b"\x7fELF";
         let text = String::from_utf8_lossy(bytes);
         // The beginning of our JSON, without white space.
         let json = |begin: &str| {
@@ -72,12 +62,10 @@ impl Kind {
             || match self {
                 Kind::Capture => bytes.starts_with(PCAPNG),
                 Kind::Trace => bytes.starts_with(&giveway_replay::format::MAGIC),
-                Kind::Ready => bytes == READY.as_bytes(),
                 Kind::Page => {
                     text.starts_with("<!DOCTYPE html>")
                         && text.contains("<meta name=\"generator\" content=\"Giveway ")
                 }
-                Kind::Object => bytes.starts_with(ELF),
                 Kind::Claims => json("{\"paper\":"),
                 Kind::AgainstText => text.starts_with("# Simulation against reality\n"),
                 Kind::AgainstJson => json("[{\"qdisc\":") || json("[]"),
@@ -126,12 +114,10 @@ mod tests {
     use super::*;
     use giveway_trials::Silent;
 
-    const KINDS: [Kind; 9] = [
+    const KINDS: [Kind; 7] = [
         Kind::Capture,
         Kind::Trace,
-        Kind::Ready,
         Kind::Page,
-        Kind::Object,
         Kind::Claims,
         Kind::AgainstText,
         Kind::AgainstJson,
@@ -146,12 +132,10 @@ mod tests {
                 file
             }
             Kind::Trace => giveway_replay::format::MAGIC.to_vec(),
-            Kind::Ready => READY.as_bytes().to_vec(),
             Kind::Page => {
                 let page = giveway_document::Document::default();
                 page.html().into_bytes()
             }
-            Kind::Object => b"\x7fELF\x02\x01\x01".to_vec(),
             Kind::Claims => format!("{:#}\n", serde_json::json!({"paper": "efd", "claims": []})).into_bytes(),
             Kind::AgainstText => giveway_testbed::against::markdown("about", &[]).into_bytes(),
             Kind::AgainstJson => format!("{:#}\n", giveway_testbed::against::json(&[])).into_bytes(),

@@ -116,11 +116,14 @@ mod tests {
             "instructions",
             "judge",
             "kernel-check",
+            "net",
+            "program",
             "python",
             "runner",
             "senders",
             "sources",
             "sweep",
+            "text",
             "wasm",
         ];
         for entry in fs::read_dir(root().join("crates")).expect("the folder can be read").flatten() {

@@ -53,6 +53,7 @@ pub const TESTBED: &[&str] = &[
     "crates/papers/src",
     "crates/qdisc/src",
     "crates/record/src",
+    "crates/recording/src",
     "crates/replay/src",
     "crates/reserve/src",
     "crates/scenario/src",

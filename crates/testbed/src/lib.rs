@@ -57,7 +57,7 @@ const LEAD: Span = Span::s(2);
 /// Configuration of a test bed.
 #[derive(Clone, Debug)]
 pub struct Bed {
-    /// The program `giveway`, whose `live` is the router.
+    /// The program `giveway-net`, whose `live` is the router.
     pub program: PathBuf,
     /// Largest number of attempts of a run while the machine is too busy.
     pub attempts: u32,

@@ -121,7 +121,7 @@ pub struct Start<'a> {
     pub starts_at: Option<u64>,
     /// Duration of the run.
     pub duration: Span,
-    /// The program `giveway`.
+    /// The program `giveway-net`.
     pub program: &'a Path,
     /// An empty folder for temporary files.
     pub scratch: &'a Path,

@@ -117,7 +117,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Creates the topology of a scenario. `program` is the path of `giveway`, which unloads kernel
+    /// Creates the topology of a scenario. `program` is the path of `giveway-net`, which unloads kernel
     /// disciplines at the end.
     ///
     /// # Errors

@@ -86,7 +86,7 @@ pub const CHECKS: &[Check] = &[
     // From here on the programs for the virtual machine are built.
     after_changes(
         "kernel disciplines, in a virtual machine",
-        &["cli", "kernel-check", "senders"],
+        &["cli", "kernel-check", "net", "senders"],
         &["kernel", "scenarios/testbed", "xtask/src/kernel", "xtask/src/kernel.rs"],
         Needs::Optional(|repository| kernel::ready(repository).map(drop)),
         Work::Beside("test-kernel", &["--quick"]),
@@ -107,11 +107,12 @@ pub const CHECKS: &[Check] = &[
     after_changes("fuzz, longer run", &["fuzzing"], &["fuzz"], Needs::Nothing, Work::Here(fuzz::smoke)),
     after_changes(
         "tests, long form",
-        &["cli", "judge"],
+        &["cli", "judge", "net"],
         &[
             "crates/cli/tests",
             "crates/judge/tests",
             "crates/live/tests",
+            "crates/net/tests",
             "crates/sim/tests",
             // The commands of these pages are run, on these files.
             "README.md",
@@ -211,7 +212,7 @@ pub const CHECKS: &[Check] = &[
 
 /// The crates at the top: with those that they are compiled with, all of the workspace but its chores.
 const WORKSPACE: &[&str] =
-    &["cli", "python", "fuzzing", "instructions", "kernel-check", "senders", "counting"];
+    &["cli", "net", "python", "fuzzing", "instructions", "kernel-check", "senders", "counting"];
 
 /// The crates of a simulator in a browser: from scenarios to tables and figures, without threads, files and C
 /// libraries.

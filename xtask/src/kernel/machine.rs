@@ -42,10 +42,13 @@ pub fn initramfs(repository: &Repository, folder: &Path, kernel: &Kernel, plan: 
     for part in ["bin", "usr/sbin", "lib/modules", "objects", "proc", "sys", "dev", "run", "tmp"] {
         fs::create_dir_all(root.join(part)).map_err(explain)?;
     }
-    let giveway = root.join("bin/giveway").to_string_lossy().into_owned();
-    let built = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
-    repository.run("strip", &["-o", &giveway, &built])?;
-    let mut programs = vec![giveway];
+    let mut programs = Vec::new();
+    for name in ["giveway", "giveway-net"] {
+        let stripped = root.join("bin").join(name).to_string_lossy().into_owned();
+        let built = repository.built("debug", name)?.to_string_lossy().into_owned();
+        repository.run("strip", &["-o", &stripped, &built])?;
+        programs.push(stripped);
+    }
     for (program, to) in
         [("busybox", "bin"), ("dash", "bin"), ("tc", "usr/sbin"), ("ip", "usr/sbin"), ("bpftool", "usr/sbin")]
     {

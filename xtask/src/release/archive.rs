@@ -1,11 +1,11 @@
-//! The archives with the program, its manual pages and its completions.
+//! The archives with the programs, their manual pages and their completions.
 
 use std::fs;
 use std::path::Path;
 
 use super::making::Release;
 use super::notices;
-use super::platform::Platform;
+use super::platform::{PROGRAMS, Platform};
 use crate::repository::Done;
 
 /// Files of the repository in the archive.
@@ -28,7 +28,9 @@ fn pack_one(release: &Release, platform: &Platform) -> Done {
         let copied = fs::copy(from, folder.join(to));
         copied.map(drop).map_err(|error| format!("{}: {error}", from.display()))
     };
-    copy(&release.built(platform).join("giveway"), "giveway")?;
+    for (_, program) in PROGRAMS {
+        copy(&release.built(platform).join(program), program)?;
+    }
     for text in TEXTS {
         copy(&release.repository.root.join(text), text)?;
     }

@@ -8,12 +8,16 @@ use serde_json::Value;
 
 use super::making::Release;
 use super::places;
+use super::platform::PROGRAMS;
 use crate::repository::{Done, files_below};
 
 /// Writes a document for each platform, and for each wheel of the release.
 pub fn write(release: &Release) -> Done {
     release.each(|platform| {
-        write_one(release, &release.built(platform).join("giveway"), &release.name(platform))
+        PROGRAMS.into_iter().try_for_each(|(_, program)| {
+            let name = release.name(platform).replacen(PROGRAMS[0].1, program, 1);
+            write_one(release, &release.built(platform).join(program), &name)
+        })
     })?;
     let failed = |error: std::io::Error| format!("{}: {error}", release.out.display());
     let files = fs::read_dir(&release.out).map_err(failed)?.flatten().map(|entry| entry.path());

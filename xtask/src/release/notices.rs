@@ -14,7 +14,7 @@ use crate::repository::{Done, files_below};
 pub const FILE: &str = "THIRD-PARTY-LICENCES.txt";
 
 /// The packages of the workspace that are published.
-const PUBLISHED: [&str; 2] = [platform::PACKAGE, "giveway-python"];
+const PUBLISHED: [&str; 3] = [platform::PROGRAMS[0].0, platform::PROGRAMS[1].0, "giveway-python"];
 
 const HEAD: &str = "\
 Giveway contains code by others. This file lists the packages with their licences, and then the texts of these

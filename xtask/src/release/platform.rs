@@ -1,8 +1,11 @@
 //! The program that is published, and the platforms that it is compiled for. A new platform is an entry of
 //! [`PLATFORMS`].
 
-/// The package of the program.
+/// The package of the program that users type, which has the metadata of the Debian package.
 pub const PACKAGE: &str = "giveway-cli";
+/// The packages of the two programs, and their programs. The first becomes the second, so they are installed
+/// in one folder.
+pub const PROGRAMS: [(&str, &str); 2] = [(PACKAGE, "giveway"), ("giveway-net", "giveway-net")];
 /// The build profile.
 pub const PROFILE: &str = "dist";
 

@@ -4,6 +4,7 @@
 mod labels;
 mod modules;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,6 +24,7 @@ struct Allowed {
 const ALLOWED: &[Allowed] = &[
     Allowed { name: "counting", uses: &[], tests_use: &[] },
     Allowed { name: "files", uses: &[], tests_use: &[] },
+    Allowed { name: "text", uses: &[], tests_use: &[] },
     Allowed { name: "qdisc", uses: &[], tests_use: &[] },
     Allowed { name: "spec", uses: &["qdisc"], tests_use: &[] },
     Allowed { name: "disciplines", uses: &["qdisc", "spec"], tests_use: &["theory", "counting"] },
@@ -70,8 +72,13 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed { name: "measure", uses: &["qdisc", "theory"], tests_use: &[] },
-    Allowed { name: "document", uses: &["measure"], tests_use: &[] },
-    Allowed { name: "record", uses: &["files", "qdisc", "theory", "measure", "document"], tests_use: &[] },
+    Allowed { name: "document", uses: &["text", "measure"], tests_use: &[] },
+    Allowed {
+        name: "record",
+        uses: &["files", "text", "qdisc", "theory", "measure", "document"],
+        tests_use: &[],
+    },
+    Allowed { name: "recording", uses: &["qdisc", "measure"], tests_use: &[] },
     Allowed {
         name: "scenario",
         uses: &["files", "qdisc", "links", "spec", "disciplines", "kernel-plan", "sim", "switch", "theory"],
@@ -104,7 +111,7 @@ const ALLOWED: &[Allowed] = &[
             "kernel-plan",
             "live",
             "measure",
-            "record",
+            "recording",
             "replay",
             "sources",
             "watch",
@@ -184,9 +191,36 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed {
+        name: "program",
+        uses: &["text", "qdisc", "wire", "reserve", "kernel-plan", "kernel"],
+        tests_use: &[],
+    },
+    Allowed {
+        name: "net",
+        uses: &[
+            "files",
+            "text",
+            "qdisc",
+            "disciplines",
+            "live",
+            "bridge",
+            "control",
+            "watch",
+            "replay",
+            "kernel",
+            "kernel-plan",
+            "reserve",
+            "sources",
+            "program",
+        ],
+        tests_use: &["capture", "theory"],
+    },
+    Allowed {
         name: "cli",
         uses: &[
             "files",
+            "text",
+            "program",
             "sweep",
             "evaluate",
             "judge",
@@ -196,31 +230,25 @@ const ALLOWED: &[Allowed] = &[
             "disciplines",
             "sim",
             "switch",
-            "live",
-            "bridge",
-            "control",
-            "watch",
             "capture",
             "workload",
-            "wire",
-            "theory",
             "scenario",
             "measure",
             "document",
             "record",
+            "recording",
             "observe",
             "papers",
             "replay",
             "kernel",
             "kernel-plan",
-            "reserve",
             "testbed",
             "sources",
             "trials",
             "runner",
             "compare",
         ],
-        tests_use: &[],
+        tests_use: &["live", "theory"],
     },
     Allowed {
         name: "python",
@@ -274,6 +302,7 @@ const ALLOWED: &[Allowed] = &[
             "control",
             "measure",
             "record",
+            "recording",
             "trials",
             "sweep",
             "scenario",
@@ -299,7 +328,7 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ("arrow-schema", &["record", "python"]),
     ("pyo3", &["python"]),
     ("minijinja", &["document"]),
-    ("clap", &["cli"]),
+    ("clap", &["cli", "net", "program"]),
     ("annotate-snippets", &["cli"]),
     ("indicatif", &["cli"]),
     ("petgraph", &["sim"]),
@@ -363,6 +392,91 @@ fn restricted_crates_have_only_their_users() {
             }
         }
     }
+}
+
+/// Crates of the workspace and libraries that the program of root must not link, also through others.
+const NOT_FOR_ROOT: &[&str] = &[
+    "record",
+    "document",
+    "trials",
+    "runner",
+    "compare",
+    "observe",
+    "papers",
+    "sweep",
+    "evaluate",
+    "judge",
+    "wasm",
+    "testbed",
+    "cli",
+    "parquet",
+    "arrow-array",
+    "arrow-schema",
+    "minijinja",
+    "wasmi",
+    "quinn-proto",
+];
+
+/// The program that runs as root is small: `giveway-net` links no tables on disk, no reports and no
+/// WebAssembly. In turn, `giveway` links none of the crates that only `giveway-net` needs.
+#[test]
+fn the_two_programs_link_only_what_they_need() {
+    let metadata = metadata(&["--locked", "--filter-platform", "x86_64-unknown-linux-gnu"]);
+    let [net, cli] = ["net", "cli"].map(|program| linked(&metadata, program));
+    assert!(net.iter().any(|name| name == "live") && cli.iter().any(|name| name == "parquet"));
+    let found: Vec<&String> = net.iter().filter(|name| NOT_FOR_ROOT.contains(&&***name)).collect();
+    assert!(found.is_empty(), "giveway-net links {found:?}");
+    let only_net = ["live", "control", "bridge", "caps", "landlock", "seccompiler"];
+    let found: Vec<&String> = cli.iter().filter(|name| only_net.contains(&&***name)).collect();
+    assert!(found.is_empty(), "giveway links {found:?}");
+}
+
+/// Who has built `giveway` builds `giveway-net` in a minute: both are linked from the same compiled crates, as
+/// long as both ask the same features of them.
+#[test]
+fn the_two_programs_are_linked_from_the_same_compiled_crates() {
+    let [cli, net] = ["giveway-cli", "giveway-net"].map(features);
+    let both: Vec<_> = cli.iter().filter_map(|(name, own)| Some((name, own, net.get(name)?))).collect();
+    assert!(both.len() > 50, "{} crates are in both", both.len());
+    let wrong: Vec<_> = both.into_iter().filter(|(_, cli, net)| cli != net).collect();
+    assert!(
+        wrong.is_empty(),
+        "other features in giveway and giveway-net, see crates/net/Cargo.toml: {wrong:#?}"
+    );
+}
+
+/// The features of each crate that a crate of the workspace is linked with, if only that crate is built.
+fn features(package: &str) -> BTreeMap<String, String> {
+    let format = ["--prefix", "none", "--format", "{p}\t{f}", "--edges", "normal,no-proc-macro"];
+    let text = cargo(&[&["tree", "--offline", "--locked", "--package", package], &format[..]].concat());
+    let lines = text.lines().map(|line| line.trim_end_matches(" (*)"));
+    lines
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(name, of)| (name.to_owned(), of.to_owned()))
+        .collect()
+}
+
+/// The names of the crates that a crate of the workspace is linked with: its dependencies and theirs, except
+/// for tests and the build.
+fn linked(metadata: &Value, name: &str) -> Vec<String> {
+    let list = |value: &Value| value.as_array().expect("it is a list").clone();
+    let nodes = list(&metadata["resolve"]["nodes"]);
+    let packages = list(&metadata["packages"]);
+    let is_normal = |link: &Value| list(&link["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
+    let id_of = |name: &str| packages.iter().find(|package| short(package) == name).map(|of| &of["id"]);
+    let mut found: Vec<Value> = vec![id_of(name).expect("it is in the workspace").clone()];
+    let mut at = 0;
+    while let Some(id) = found.get(at).cloned() {
+        let node = nodes.iter().find(|node| node["id"] == id).expect("each package has a node");
+        for link in list(&node["deps"]).iter().filter(|link| is_normal(link)) {
+            if !found.contains(&link["pkg"]) {
+                found.push(link["pkg"].clone());
+            }
+        }
+        at += 1;
+    }
+    let name_of = |id: &Value| packages.iter().find(|package| package["id"] == *id).map(short);
+    found.iter().filter_map(name_of).collect()
 }
 
 #[test]
@@ -442,13 +556,22 @@ fn registry(file: &str) -> Vec<String> {
 
 /// The crates of the workspace.
 fn packages() -> Vec<Value> {
+    metadata(&["--no-deps"])["packages"].as_array().expect("a workspace has packages").clone()
+}
+
+/// The metadata of the workspace, as cargo prints it.
+fn metadata(arguments: &[&str]) -> Value {
+    let fixed = ["metadata", "--format-version", "1", "--offline"];
+    serde_json::from_str(&cargo(&[&fixed, arguments].concat())).expect("metadata is JSON")
+}
+
+/// The output of cargo.
+fn cargo(arguments: &[&str]) -> String {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
-    let output = command.output().expect("cargo exists, since it runs the tests");
+    let output = Command::new(cargo).args(arguments).current_dir(root()).output();
+    let output = output.expect("cargo exists, since it runs the tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
-    metadata["packages"].as_array().expect("a workspace has packages").clone()
+    String::from_utf8(output.stdout).expect("cargo prints text")
 }
 
 /// Names of the external crates that a crate uses outside its tests.

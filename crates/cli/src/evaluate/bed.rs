@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use giveway_evaluate::{Backend, BedRuns, Card, Cell, EvaluateError, Request, evaluate_with};
 use giveway_observe::layout;
+use giveway_program::other;
 use giveway_qdisc::Time;
 use giveway_record::chain;
 use giveway_record::dataset::Measured;
@@ -12,8 +13,8 @@ use giveway_testbed::{Bed, TestbedError};
 use giveway_trials::{Frontend, Store};
 
 use crate::frontend::Terminal;
+use crate::show;
 use crate::testbed::lateness_of;
-use crate::{provenance, show};
 
 /// Attempts for a run, if the machine is too busy.
 const ATTEMPTS: u32 = 3;
@@ -27,7 +28,7 @@ pub fn card(
 ) -> Result<Card, EvaluateError> {
     let frontend = Terminal { quiet };
     giveway_testbed::ready().map_err(|error| EvaluateError::Usage(chain(&error)))?;
-    let program = provenance::program().map_err(|error| EvaluateError::Usage(chain(&error)))?;
+    let program = other::find(other::NET).map_err(|error| EvaluateError::Usage(chain(&error)))?;
     let bed = Bed { program, attempts: ATTEMPTS, keep: None, objects, pcap: None, trace: None };
     if !quiet {
         show::message(&format!("this takes about {} of real time", length(&request)));

@@ -121,8 +121,6 @@ pub(super) const WATCH: &[i64] = &[
     libc::SYS_dup,
     libc::SYS_epoll_create1,
     libc::SYS_epoll_ctl,
-    libc::SYS_fchmod,
-    libc::SYS_flock,
     libc::SYS_getcwd,
     libc::SYS_getdents64,
     libc::SYS_getegid,
@@ -131,9 +129,6 @@ pub(super) const WATCH: &[i64] = &[
     libc::SYS_getrusage,
     libc::SYS_ioctl,
     libc::SYS_getuid,
-    libc::SYS_mkdirat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_mkdir,
     libc::SYS_openat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_open,
@@ -143,18 +138,9 @@ pub(super) const WATCH: &[i64] = &[
     libc::SYS_readlink,
     libc::SYS_readlinkat,
     libc::SYS_recvmsg,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rename,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rmdir,
     libc::SYS_sched_setscheduler,
     libc::SYS_sendmsg,
     libc::SYS_uname,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_unlink,
-    libc::SYS_unlinkat,
     // For the cleanup process.
     libc::SYS_wait4,
     libc::SYS_waitid,

@@ -19,7 +19,7 @@ use caps::{CapSet, Capability};
 use giveway_files::{Dir, Kind, input};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::sys::stat::{Mode, umask};
+use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, faccessat};
 
 use super::{Identity, become_user};
@@ -42,18 +42,31 @@ pub enum OutputFolder {
 ///
 /// # Errors
 /// The error of `work`, or of the system if this process may not become the user.
-pub fn as_user<T: Send>(
-    Identity { user, group }: Identity,
+pub fn as_user<T: Send>(user: Identity, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    in_thread(Some(user), work)
+}
+
+/// Runs `work` as [`as_user`] does, if this process may become the user; otherwise, and without one, with the
+/// ids of this process.
+pub(super) fn in_thread_of<T: Send>(
+    user: Option<Identity>,
     work: impl FnOnce() -> io::Result<T> + Send,
 ) -> io::Result<T> {
+    in_thread(user.filter(|_| may_become()), work)
+}
+
+fn in_thread<T: Send>(user: Option<Identity>, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let become_and_work = || {
-        let became = become_user(Identity { user, group }).and_then(|()| {
+        // Needs CAP_SETPCAP. A thread without it has few capabilities in its bounding set.
+        let _ = caps::clear(None, CapSet::Bounding);
+        let became = user.map_or(Ok(()), become_user).and_then(|()| {
             // Only a user other than root loses them with the change.
             let sets = [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted];
             sets.into_iter().try_for_each(|set| caps::clear(None, set)).map_err(io::Error::other)
         });
         became.map_err(|error| {
-            io::Error::other(format!("cannot become user {user}, to create it for that user: {error}"))
+            let whom = user.map_or(String::new(), |user| format!("become user {}, to ", user.user));
+            io::Error::other(format!("cannot {whom}create it without privileges: {error}"))
         })?;
         work()
     };
@@ -201,11 +214,6 @@ pub fn give(dir: &Dir, to: Identity) -> io::Result<()> {
     }
     let opened = openat(dir, ".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
     fchown(opened, Some(to.user), Some(to.group))
-}
-
-/// Makes all files and folders that this process creates from now on private to their owner.
-pub fn keep_private() {
-    umask(Mode::from_bits_truncate(0o077));
 }
 
 /// True if this process may change its user. Otherwise it keeps its user, also later, as in a container

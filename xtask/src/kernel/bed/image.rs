@@ -42,9 +42,11 @@ pub fn write(
     for name in ["dash", "ip", "tc", "ethtool", "unshare", "tcpdump"] {
         program(repository, &root, name, "usr/sbin")?;
     }
-    let built = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
-    program(repository, &root, &built, "usr/sbin")?;
-    repository.run("strip", &[root.join("usr/sbin/giveway")])?;
+    for name in ["giveway", "giveway-net"] {
+        let built = repository.built("debug", name)?.to_string_lossy().into_owned();
+        program(repository, &root, &built, "usr/sbin")?;
+        repository.run("strip", &[root.join("usr/sbin").join(name)])?;
+    }
     if let Some(objects) = objects {
         program(repository, &root, "bpftool", "usr/sbin")?;
         repository.run("cp", &["-r", &objects.to_string_lossy(), &root.join("objects").to_string_lossy()])?;

@@ -1,0 +1,85 @@
+//! The command line: its parser, and the layout of `--help`, with examples that can be copied.
+//!
+//! clap wraps the text after the flags at the width of the terminal, and so breaks long commands. So this
+//! text is put into the template of each command, which is not wrapped.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+use clap::{Command, Error, FromArgMatches};
+use giveway_text::harmless;
+
+use crate::show;
+
+/// The widest help, in columns.
+pub const WIDEST: usize = 100;
+
+/// A command and its subcommands, with the examples in the template.
+pub fn with_examples(command: Command, width: usize) -> Command {
+    let after = after(&command, width);
+    // clap's own template for a command with arguments, which each has: --help.
+    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}{after}");
+    command.help_template(template).mut_subcommands(|command| with_examples(command, width))
+}
+
+/// The text after the flags. Indented lines are commands and stay as they are; others are wrapped.
+pub fn after(command: &Command, width: usize) -> String {
+    let Some(text) = command.get_after_help() else { return String::new() };
+    let mut out = String::from("\n\n");
+    for line in text.to_string().lines() {
+        match line.starts_with("  ") {
+            true => out.push_str(&format!("{line}\n")),
+            false => out.push_str(&wrap(line, width, "", "")),
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+/// Breaks a text into lines of at most `width` columns. The first line starts with `first`, the others
+/// with `next`.
+pub fn wrap(text: &str, width: usize, first: &str, next: &str) -> String {
+    let mut out = String::new();
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line = next.to_owned();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+    out
+}
+
+/// Parses the words of a command line, which do not start with the name of the program. An error, or the help
+/// that a word requests, is shown; `improve` may add to it.
+///
+/// # Errors
+/// The exit code of the process.
+pub fn parsed<P: FromArgMatches>(
+    mut program: Command,
+    words: Vec<OsString>,
+    improve: impl FnOnce(Error) -> Error,
+) -> Result<P, u8> {
+    // An error of clap repeats them.
+    let is_hostile = words.iter().any(|word| matches!(harmless(&word.to_string_lossy()), Cow::Owned(_)));
+    let words = std::iter::once(OsString::from(program.get_name())).chain(words);
+    let parsed = program.try_get_matches_from_mut(words).and_then(|matches| P::from_arg_matches(&matches));
+    parsed.map_err(|error| {
+        let error = improve(error).format(&mut program);
+        match is_hostile {
+            true => show::text(&error.render().to_string()),
+            // It has colours. A terminal that is gone shows nothing.
+            false => drop(error.print()),
+        }
+        u8::try_from(error.exit_code()).unwrap_or(1)
+    })
+}
