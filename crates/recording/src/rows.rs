@@ -174,13 +174,13 @@ mod tests {
         for second in 1..=3 {
             let (now, arrived) = (Time::s(second), Time::ms(1000 * second - 7));
             let meta = Meta { bytes: 1000, arrived, ..Meta::default() };
-            recorder.arrived(port, &meta, now);
+            recorder.on_arrival(port, &meta, now);
             match second {
-                3 => recorder.dropped(port, &meta, &(), DropReason::Pushout, now),
-                _ => recorder.sent(port, &meta, &(), now),
+                3 => recorder.on_drop(port, &meta, &(), DropReason::Pushout, now),
+                _ => recorder.on_transmission(port, &meta, &(), now),
             }
             let gauges = [("flow_table", 0.1), ("ratio", f64::NAN)];
-            recorder.sample(port, Backlog::ZERO, &FlowTable::NONE, &gauges, now);
+            recorder.on_sample(port, Backlog::ZERO, &FlowTable::NONE, &gauges, now);
         }
         let record = recorder.ended(Time::s(4)).finish();
         let [title, qdisc, rate, version] = ["a to b", "fifo", "1mbit", "0.1.0"].map(str::to_owned);
