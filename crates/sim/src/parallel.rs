@@ -36,8 +36,8 @@ pub struct ParallelEnd {
 
 /// Runs a plan to its end on at most `threads` threads, of which the calling thread is one; each simulates
 /// one or more parts of `partition`. Every thread builds the plan and takes its parts out of it, so that
-/// sources and disciplines never move between threads. `keep_running` gets the simulated time now and then; if it
-/// returns false, the run stops without a result.
+/// sources and disciplines never move between threads. `keep_running` gets the simulated time now and then;
+/// if it returns false, the run stops without a result.
 ///
 /// # Panics
 /// If a source or a discipline panics, or threads cannot be started.
@@ -133,8 +133,8 @@ impl Exchange {
     }
 
     /// Simulates the parts with these numbers and probes to the end of the run, in parallel with the other
-    /// threads. `keep_running` gets the simulated time after each round, and stops the run if it returns false. Then
-    /// the result is `None`.
+    /// threads. `keep_running` gets the simulated time after each round, and stops the run if it returns
+    /// false. Then the result is `None`.
     fn work<R: Divisible<Segment>>(
         &self,
         plan: &dyn Fn() -> Plan,
