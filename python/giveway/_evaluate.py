@@ -146,8 +146,8 @@ def evaluate(
         tune: The number of settings that are tried to find the own best of each discipline, in the short form of the
             cells; 0 for none. A discipline in Python stays as it is.
         sensitivity: Change each parameter of the discipline by 20 %, and count the verdicts that change.
-        out: A folder that keeps the metrics of each run, as Parquet files (``trials/``). After an interruption, the same
-            call resumes. The runs of a discipline in Python are not kept, since its code may change.
+        out: A folder that keeps the metrics of each run, as Parquet files (``trials/``). After an interruption, the
+            same call resumes. The runs of a discipline in Python are not kept, since its code may change.
         reuse: Folders of runs, sweeps or cards whose trials are taken if they are the same.
         jobs: Runs at a time; by default one for each processor.
         progress: As in :func:`run`.

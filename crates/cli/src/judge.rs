@@ -58,8 +58,8 @@ pub struct Args {
     /// [default: judged/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Take runs of the baseline from this folder of a run, a sweep or a card; may be repeated. A run is found
-    /// if everything that its result depends on is the same
+    /// Take runs of the baseline from this folder of a run, a sweep or a card; may be repeated. A run is
+    /// found if everything that its result depends on is the same
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
     /// List the public cells without running them

@@ -408,8 +408,8 @@ impl Study {
         format!("{} in {experiment} ({variant}), seed {}", disciplines[job.trial.discipline], job.trial.seed)
     }
 
-    /// Executes one run. It calls `keep_running` from time to time with its progress, 0 to 1. If `keep_running` returns
-    /// false, the run stops without a result.
+    /// Executes one run. It calls `keep_running` from time to time with its progress, 0 to 1. If
+    /// `keep_running` returns false, the run stops without a result.
     pub fn run(&self, job: &Job, keep_running: &dyn Fn(f64) -> bool) -> Option<Observed> {
         let scene = &self.scenes[job.scene];
         let scenario = match &scene.setting {

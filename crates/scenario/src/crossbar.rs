@@ -235,8 +235,8 @@ impl Crossbar {
         }
     }
 
-    /// Runs a trial. `keep_running` gets the progress from time to time, 0 to 1; if it returns false, the run stops
-    /// without a result.
+    /// Runs a trial. `keep_running` gets the progress from time to time, 0 to 1; if it returns false, the run
+    /// stops without a result.
     ///
     /// # Panics
     /// If the trial belongs to another scenario, or a file of the scenario has changed since the scenario was

@@ -133,7 +133,8 @@ pub fn lacks_bpf(live: &Live) -> Option<(&BpfQueue, giveway_kernel::KernelError)
 
 impl Bed {
     /// Runs a trial of a scenario, and repeats it while the machine is too busy. `layout` is the layout of
-    /// its record. `keep_running` gets the progress, 0 to 1; if it returns false, the run stops without a result.
+    /// its record. `keep_running` gets the progress, 0 to 1; if it returns false, the run stops without a
+    /// result.
     ///
     /// # Errors
     /// The first error of the machine.

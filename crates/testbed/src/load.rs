@@ -75,8 +75,8 @@ pub struct LoadResult {
 }
 
 impl Load {
-    /// Sends the load through a test bed, in real time. `report` gets every flow. `keep_running` gets the progress,
-    /// 0 to 1, ten times a second; if it returns false, the run stops without a result.
+    /// Sends the load through a test bed, in real time. `report` gets every flow. `keep_running` gets the
+    /// progress, 0 to 1, ten times a second; if it returns false, the run stops without a result.
     ///
     /// Call it on a separate thread: the thread stays in a namespace of the test bed.
     ///

@@ -53,7 +53,9 @@ impl<R: Clone + Serialize + DeserializeOwned> Lines<R> {
     pub fn open(path: &Path, about: &str, rights: u32, frontend: &dyn Frontend) -> io::Result<Lines<R>> {
         let first = About { giveway: giveway_sources::SIMULATION.to_owned(), about: about.to_owned() };
         let first = serde_json::to_string(&first)?;
-        let bytes = fs::read(path).unwrap_or_default();
+        let dir = Dir::create(path.parent().unwrap_or(Path::new("")))?;
+        let name = path.file_name().unwrap_or_default();
+        let bytes = dir.read(name).unwrap_or_default();
         // A killed process may have left the last line unfinished. Another one begins behind it.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let mut lines = bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -72,8 +74,6 @@ impl<R: Clone + Serialize + DeserializeOwned> Lines<R> {
                 path.display()
             ));
         }
-        let dir = Dir::create(path.parent().unwrap_or(Path::new("")))?;
-        let name = path.file_name().unwrap_or_default();
         let file = if known.is_empty() {
             let mut file = dir.new_file(name, rights)?;
             writeln!(file, "{}", seal_line(&first))?;

@@ -74,13 +74,13 @@
 //!   Gateways", LANMAN 2018. tc-cake(8) for names and defaults.
 //! - MacGregor and Shi 2000 (DRR++). Palmei et al. 2019 (COBALT). RFC 8290 (FQ-CoDel).
 
+mod choices;
 mod classes;
 mod gauges;
 mod ring;
 mod sets;
 mod shaper;
 mod tin;
-mod choices;
 
 use giveway_qdisc::blocks::Fattest;
 use giveway_qdisc::blocks::cobalt::{Law, Probability};
@@ -97,8 +97,8 @@ use sets::PLACES;
 use shaper::{Arrivals, OnWire, Shaper};
 use tin::{Flow, Tin, Tuning};
 
-pub use classes::{Class, classes, tins};
 pub use choices::{Framing, Isolation, LinkLayer, Tins};
+pub use classes::{Class, classes, tins};
 
 /// Parameters of `cake`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

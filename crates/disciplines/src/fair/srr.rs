@@ -216,7 +216,10 @@ impl<P> Qdisc<P> for Srr<P> {
     }
 
     fn flow_table(&self) -> FlowTable {
-        self.row_of.table().with(size_of::<FlowRow>(), self.turns.bytes() + (self.rows.capacity() * size_of::<FlowRow>()) as u64)
+        self.row_of.table().with(
+            size_of::<FlowRow>(),
+            self.turns.bytes() + (self.rows.capacity() * size_of::<FlowRow>()) as u64,
+        )
     }
 }
 

@@ -53,7 +53,7 @@ use self::schedule::{Schedule, Shape};
 use crate::common::classes::nested::{self, leaf_specs};
 use crate::common::classes::plan::{Planned, wrong};
 use crate::common::classes::service::{in_order, on_link};
-use crate::common::classes::{ClassService, Filter, Nested, Plan, ClassConfig};
+use crate::common::classes::{ClassConfig, ClassService, Filter, Nested, Plan};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `hfsc`.

@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 use self::shapes::shapes;
 use self::tree::Tree;
 use crate::common::classes::nested::{self, leaf_specs};
-use crate::common::classes::{ClassService, Filter, Nested, Plan, ClassConfig};
+use crate::common::classes::{ClassConfig, ClassService, Filter, Nested, Plan};
 use crate::{Advice, Discipline, Spec};
 
 /// Parameters of `htb`.

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use giveway_capture::{Frames, Merged, Moment, Packet, MergeInput, Timeline, utc};
+use giveway_capture::{Frames, MergeInput, Merged, Moment, Packet, Timeline, utc};
 
 #[allow(dead_code)]
 #[path = "../../../capture/tests/support/bytes.rs"]

@@ -71,8 +71,7 @@ impl Base {
         let plan = plan.expect("the request is valid");
         let path = scratch::folder().join("sweep");
         let mut folder = open(&path, &plan).expect("the folder can be written");
-        let done =
-            run_sweep(&plan, &mut folder, Shard::WHOLE, 1, &Reuse::default(), &Silent);
+        let done = run_sweep(&plan, &mut folder, Shard::WHOLE, 1, &Reuse::default(), &Silent);
         let done = done.expect("the folder can be written");
         assert!(done.complete && done.failed == 0);
         drop(folder);

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
-use super::unit::Unit;
 use super::phrases::called;
+use super::unit::Unit;
 
 /// The bound of the discipline on the delay of the reserved flows of a source at its link, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -2,9 +2,9 @@ use giveway_qdisc::Ending;
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
+use super::phrases::sizes_of;
 use super::select::{is_of, segments, share, transfers, within};
 use super::unit::Unit;
-use super::phrases::sizes_of;
 
 /// The share of the transfers of these sizes that completed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
-use super::select::{datagrams, mean};
 use super::phrases::of;
+use super::select::{datagrams, mean};
 
 /// Pearson's correlation between the sent and the delivered bytes of streams of datagrams: of a source, or of
 /// all.

@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
+use super::phrases::called;
 use super::select::of_source;
 use super::unit::Unit;
-use super::phrases::called;
 
 /// The mean one-way delay of the packets of a source that arrived, seconds; of TCP those with data. Each flow
 /// is weighted by its delivered bytes.

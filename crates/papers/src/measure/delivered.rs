@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
-use super::select::{ip_bytes, of_source};
 use super::phrases::called;
+use super::select::{ip_bytes, of_source};
 
 /// The number of packets of a source that were delivered within the measurement interval: its bytes divided
 /// by `bytes`.

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
-use super::select::dropped;
 use super::phrases::of;
+use super::select::dropped;
 
 /// The number of packets of a source, or of all, that the measured ports dropped within the measurement
 /// interval.

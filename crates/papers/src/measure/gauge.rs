@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Needs, Run};
+use super::phrases::gauge_words;
 use super::select::{gauge, mean};
 use super::unit::Unit;
-use super::phrases::gauge_words;
 
 /// The mean over time of a gauge of the bottleneck's discipline.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

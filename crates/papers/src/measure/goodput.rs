@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
+use super::phrases::called;
 use super::select::{of_source, throughput};
 use super::unit::Unit;
-use super::phrases::called;
 
 /// The goodput of a source within the measurement interval, bit/s.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
-use super::select::throughputs;
 use super::phrases::of;
+use super::select::throughputs;
 
 /// Jain's index of throughputs: of the flows of a source, or of all.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
+use super::phrases::called;
 use super::select::largest_delay;
 use super::unit::Unit;
-use super::phrases::called;
 
 /// The largest one-way delay of the datagrams of a source that arrived, seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
-use super::select::largest_delay;
 use super::phrases::called;
+use super::select::largest_delay;
 
 /// The ratio of the largest delay of a source to its bound. The rest of the network must add no delay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

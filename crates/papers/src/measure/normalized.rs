@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Needs, Run};
-use super::select::{mean, throughputs};
 use super::phrases::called;
+use super::select::{mean, throughputs};
 
 /// The mean throughput of the flows of a source, divided by the `ideal` of the experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
+use super::phrases::called;
 use super::select::{datagrams, ip_bytes};
 use super::unit::Unit;
-use super::phrases::called;
 
 /// The number of bytes that a source of datagrams sent, as IP packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

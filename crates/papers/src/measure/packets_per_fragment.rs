@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Needs, Run};
-use super::select::within;
 use super::phrases::sizes_of;
+use super::select::within;
 
 /// Packets per fragment: the packets of flows, divided by the number of times that the flows became
 /// backlogged. The range is of data packets, so that SYN and the like do not count.

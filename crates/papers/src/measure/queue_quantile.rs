@@ -2,9 +2,9 @@ use giveway_qdisc::Span;
 use serde::Deserialize;
 
 use super::kind::{Kind, Needs, Run};
+use super::phrases::over;
 use super::select::queue;
 use super::unit::Unit;
-use super::phrases::over;
 
 /// A quantile of the bottleneck's backlog over time, packets.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

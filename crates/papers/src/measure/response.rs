@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
+use super::phrases::sizes_of;
 use super::select::{Unfinished, response};
 use super::unit::Unit;
-use super::phrases::sizes_of;
 
 /// The mean completion time of transfers of these sizes, seconds. The pages or objects that `web` reports are
 /// transfers, too.

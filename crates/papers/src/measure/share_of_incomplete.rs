@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
+use super::phrases::sizes_of;
 use super::select::{Size, incomplete, share, within};
 use super::unit::Unit;
-use super::phrases::sizes_of;
 
 /// The share of transfers of these sizes among those that did not complete.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Run};
-use super::select::{dropped, of_source};
 use super::phrases::called;
+use super::select::{dropped, of_source};
 
 /// The number of packets of a source of datagrams that were sent within the measurement interval, but neither
 /// delivered nor dropped by the measured ports. It should be only the difference of the packets in flight at

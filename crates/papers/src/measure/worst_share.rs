@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::kind::{Kind, Needs, Run};
+use super::phrases::called;
 use super::select::throughputs;
 use super::unit::Unit;
-use super::phrases::called;
 
 /// The largest deviation of a flow's throughput from the `ideal` of the experiment, up or down, as a share of
 /// `ideal`.

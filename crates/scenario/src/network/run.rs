@@ -249,8 +249,8 @@ impl Network {
         specs.map(Spec::lookahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 
-    /// Runs a trial. `keep_running` gets the progress from time to time, 0 to 1; if it returns false, the run stops
-    /// without a result.
+    /// Runs a trial. `keep_running` gets the progress from time to time, 0 to 1; if it returns false, the run
+    /// stops without a result.
     ///
     /// # Panics
     /// As [`Network::plan`].

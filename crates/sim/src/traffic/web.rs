@@ -277,7 +277,9 @@ impl Source for Web {
     fn on(&mut self, event: Event, net: &mut Net<'_>) {
         match event {
             Event::Connected(_) => {}
-            Event::Received { conn, side, stream, total } => self.on_receipt((conn, stream), side, total, net),
+            Event::Received { conn, side, stream, total } => {
+                self.on_receipt((conn, stream), side, total, net)
+            }
             // Only an aborted connection is still in the table: others are removed before they close.
             Event::Closed(conn) | Event::Aborted(conn) => {
                 if let Some(user) = self.users_of.remove(&conn) {

@@ -7,8 +7,8 @@ use giveway_qdisc::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arrival, TrafficSources, Source, Traffic, TrafficContext};
-use crate::packet::{Class, PacketKind, MixPart, Sizes};
+use super::{Arrival, Source, Traffic, TrafficContext, TrafficSources};
+use crate::packet::{Class, MixPart, PacketKind, Sizes};
 
 /// A list of packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mixed::{Mixed, Packets};
-use super::{Arrival, TrafficSources, Silence, Source, Traffic, TrafficContext};
+use super::{Arrival, Silence, Source, Traffic, TrafficContext, TrafficSources};
 use crate::draws::{Geometric, Lomax};
 use crate::packet::Sizes;
 use crate::rates::Pattern;

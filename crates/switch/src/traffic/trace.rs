@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::reading::{Inputs, Outputs};
 use self::reading::{Selection, Trace};
-use super::{Arrival, TrafficSources, Silence, Source, Traffic, TrafficContext};
+use super::{Arrival, Silence, Source, Traffic, TrafficContext, TrafficSources};
 
 /// The packets of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,11 +3,11 @@
 use giveway_qdisc::blocks::cobalt::{Cobalt, Law};
 use giveway_qdisc::{Backlog, List, Rng, Span, Time};
 
+use super::choices::Isolation;
 use super::classes::Class;
 use super::ring::{Links, Ring};
 use super::sets::{Hosts, PLACES, Tags};
 use super::shaper::averaged;
-use super::choices::Isolation;
 
 /// The list in which a queue is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

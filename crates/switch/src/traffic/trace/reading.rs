@@ -9,7 +9,7 @@ use giveway_qdisc::{Bytes, Invalid, Packets, Streams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::packet::{Class, PacketKind, MAX_CELLS};
+use crate::packet::{Class, MAX_CELLS, PacketKind};
 use crate::rates::{Pattern, Rates};
 use crate::traffic::{Arrival, TrafficContext};
 
