@@ -187,6 +187,7 @@ macro_rules! registry {
         /// Every discipline, in the order in which they are listed.
         pub static ALL: &[Entry] = &[$($(Entry {
             family: Some($family::FAMILY),
+            as_tc: <$name::Config as Discipline>::IN_MAINLINE,
             ..Entry::of::<$name::Config>(
                 stringify!($name),
                 <$name::Config as Discipline>::SUMMARY,

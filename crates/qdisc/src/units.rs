@@ -418,9 +418,10 @@ const SIZE_UNITS: Dimension = Dimension {
         ("g", KI * KI * KI, 1),
         ("gb", KI * KI * KI, 1),
         ("gib", KI * KI * KI, 1),
-        ("kbit", K, 8),
-        ("mbit", K * K, 8),
-        ("gbit", K * K * K, 8),
+        // tc counts the bits of a size by 1024, too: its "32kbit" are 4,096 bytes.
+        ("kbit", KI, 8),
+        ("mbit", KI * KI, 8),
+        ("gbit", KI * KI * KI, 8),
     ],
 };
 
@@ -683,7 +684,11 @@ impl FromStr for Share {
         })?;
         let value = plain / if percent { 100.0 } else { 1.0 };
         Share::new(value).ok_or_else(|| {
-            UnitError(format!("\"{trimmed}\" is not a probability: it must lie between 0 and 1 (100%)"))
+            let near = match percent || value > 100.0 {
+                true => String::new(),
+                false => format!("; write for example \"{trimmed}%\""),
+            };
+            UnitError(format!("\"{trimmed}\" is not a probability: it must lie between 0 and 1 (100%){near}"))
         })
     }
 }
@@ -802,7 +807,7 @@ mod tests {
             Some("\"1514\" has no unit")
         );
         assert_eq!("64kb".parse(), Ok(Bytes(65536)));
-        assert_eq!("8kbit".parse(), Ok(Bytes(1000)));
+        assert_eq!("32kbit".parse(), Ok(Bytes(4096)));
         assert_eq!("1ms".parse(), Ok(Depth::Time(Span::ms(1))));
         assert_eq!("20p".parse(), Ok(Depth::Packets(20)));
         assert_eq!("20ps".parse(), Ok(Depth::Time(Span::from_ps(20))));

@@ -55,7 +55,9 @@ pub struct Config {
     /// Largest credit. tc also calls it `buffer` and `maxburst`.
     #[schemars(extend("x-aliases" = ["buffer", "maxburst"]))]
     pub burst: Bytes,
-    /// Capacity, in packets or in bytes; 1,000 packets if neither this nor `latency` is given.
+    /// Capacity, in packets or in bytes; 1,000 packets if neither this nor `latency` is given. A number
+    /// without a unit counts bytes, as in tc.
+    #[schemars(extend("x-bare" = "b"))]
     pub limit: Option<Limit>,
     /// The limit as the longest time that a packet waits for credit. tc also calls it `lat`.
     #[schemars(extend("x-aliases" = ["lat"]))]
