@@ -267,7 +267,7 @@ impl Discipline for Config {
                 "step_thresh: {threshold} is less than one packet of {} bytes takes at {} ({}), so a lone packet is marked if it waits for one; write a longer time, or min_qlen_step 1p",
                 context.mtu.0,
                 context.rate,
-                context.rate.time_for(context.mtu.0)
+                context.rate.time_for(context.mtu.0).rough()
             ));
         }
         if self.classic_protection.get() == 0.0 {

@@ -250,6 +250,10 @@ impl Discipline for Config {
         }
     }
 
+    fn shaped_rate(&self, context: &LinkContext) -> Option<Rate> {
+        self.rate.filter(|rate| *rate < context.rate)
+    }
+
     fn variants() -> Vec<Config> {
         let share = |share| Share::new(share).expect("it is between 0 and 1");
         let delayed = Config { delay: Span::ms(3), limit: Packets(20), ..Config::default() };
