@@ -59,6 +59,7 @@ mod spec;
 mod testing;
 
 pub use common::classes::ClassService;
+pub use common::frame;
 pub use common::sent::Source;
 pub use giveway_spec::{Family, SpecError};
 pub use registry::{Advice, Discipline, Entry, InLinux, Needs, Visit};

@@ -1,6 +1,6 @@
 //! The interface of a discipline file, and the macro that generates the registry from the list in `lib.rs`.
 
-use giveway_qdisc::{Bytes, Invalid, LinkContext, Meta, Properties, Qdisc};
+use giveway_qdisc::{Bytes, Invalid, LinkContext, Meta, Properties, Qdisc, Rate};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,6 +29,12 @@ pub trait Discipline: Clone + Default + PartialEq + Serialize + DeserializeOwned
 
     /// Guarantees of the discipline beyond the contract on a link.
     fn properties(&self, context: &LinkContext) -> Properties;
+
+    /// The rate to which the discipline shapes packets of the link's MTU, as IP bytes; `None` if it is that
+    /// of the link, or above.
+    fn shaped_rate(&self, _context: &LinkContext) -> Option<Rate> {
+        None
+    }
 
     /// Bytes that a flow of a class may send in a round, if [`giveway_qdisc::Guarantee::Turns`] is its
     /// guarantee.
@@ -187,6 +193,7 @@ macro_rules! registry {
         /// Every discipline, in the order in which they are listed.
         pub static ALL: &[Entry] = &[$($(Entry {
             family: Some($family::FAMILY),
+            as_tc: <$name::Config as Discipline>::IN_MAINLINE,
             ..Entry::of::<$name::Config>(
                 stringify!($name),
                 <$name::Config as Discipline>::SUMMARY,
@@ -285,6 +292,16 @@ macro_rules! registry {
             pub fn properties(&self, context: &giveway_qdisc::LinkContext) -> giveway_qdisc::Properties {
                 match self {
                     $($(Spec::$name(config) => config.properties(context),)*)*
+                }
+            }
+
+            /// The rate to which the discipline shapes packets of the link's MTU; `None` if the link does.
+            pub fn shaped_rate(
+                &self,
+                context: &giveway_qdisc::LinkContext,
+            ) -> Option<giveway_qdisc::Rate> {
+                match self {
+                    $($(Spec::$name(config) => config.shaped_rate(context),)*)*
                 }
             }
 

@@ -42,6 +42,119 @@ mod tests {
         );
     }
 
+    /// Lines from tc(8), tutorials and `tc qdisc show`, each with the same in our own syntax.
+    #[test]
+    fn lines_of_tc_are_read_as_tc_does() {
+        let cases = [
+            ("netem delay 100ms 10ms", "netem delay 100ms jitter 10ms"),
+            ("netem delay 100ms 10ms 25%", "netem delay 100ms jitter 10ms correlation 0.25"),
+            (
+                "netem delay 100ms 20ms distribution normal",
+                "netem delay 100ms jitter 20ms distribution normal",
+            ),
+            ("netem delay 1000", "netem delay 1ms"),
+            ("netem loss 0.3% 25%", "netem loss 0.003 loss_correlation 0.25"),
+            ("netem loss random 1%", "netem loss 0.01"),
+            ("netem loss gemodel 1% 10% 70% 0.1%", "netem gemodel [0.01 0.1 0.7 0.001]"),
+            ("netem loss gemodel p 1% r 10% 1-h 70% 1-k 0.1%", "netem gemodel [0.01 0.1 0.7 0.001]"),
+            ("netem loss state p13 1% p31 99% ecn", "netem state [0.01 0.99] ecn"),
+            (
+                "netem delay 10ms reorder 25% 50% gap 5",
+                "netem delay 10ms reorder 0.25 reorder_correlation 0.5 gap 5",
+            ),
+            ("netem rate 5kbit 20 100 5", "netem rate 5kbit overhead 20 cellsize 100 celloverhead 5"),
+            (
+                "netem rate 5kbit packetoverhead -20 delay 1ms seed 17",
+                "netem delay 1ms rate 5kbit overhead -20",
+            ),
+            ("netem slot 800us 1ms packets 42 limit 10", "netem limit 10p slot [800us 1ms] packets 42"),
+            ("sfq perturb 10", "sfq perturb 10s"),
+            (
+                "sfq limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec",
+                "sfq quantum 1514b perturb 10s",
+            ),
+            (
+                "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptive bandwidth 10Mbit",
+                "red limit 400000b min 30000b max 90000b burst 55p bandwidth 10mbit ecn adaptive",
+            ),
+            ("choke limit 1000 min 83 max 250", "choke limit 1000p min 83p max 250p"),
+            ("tbf rate 256kbit buffer 1600 limit 3000", "tbf rate 256kbit burst 1600b limit 3000b"),
+            ("tbf rate 1mbit burst 32kbit latency 400ms", "tbf rate 1mbit burst 4kb latency 400ms"),
+            ("tbf rate 500000 burst 5kb latency 70000", "tbf rate 500kbit latency 70ms"),
+            ("cake bandwidth unlimited besteffort", "cake besteffort"),
+            (
+                "cake bandwidth 20Mbit diffserv4 triple-isolate nonat nowash no-ack-filter split-gso rtt 100ms noatm overhead 18 mpu 64",
+                "cake bandwidth 20mbit diffserv4 overhead 18 mpu 64 noatm",
+            ),
+            (
+                "dualpi2 limit 10000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 l4s_ect coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue split_gso classic_protection 10%",
+                "dualpi2 alpha 0.15625 beta 3.195312",
+            ),
+            (
+                "fq limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 weights 589824 196608 65536 quantum 3028b initial_quantum 15140b low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop",
+                "fq quantum 3028b initial_quantum 15140b",
+            ),
+            ("fq_pie limit 10240p ecn_prob 10", "fq_pie"),
+            ("sfb rehash 600000 db 60000", "sfb"),
+            ("codel target 5000 interval 100000", "codel"),
+            ("pfifo_fast bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "pfifo_fast"),
+            ("tc qdisc add dev eth0 root netem delay 100ms", "netem delay 100ms"),
+            ("sudo tc -s qdisc replace dev eth0 parent 1:1 handle 10: sfq perturb 10", "sfq perturb 10s"),
+            ("tc qdisc change dev eth0 handle 1: root pfifo limit 10", "pfifo limit 10p"),
+            (
+                "qdisc fq_codel 8001: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64",
+                "fq_codel quantum 1514b",
+            ),
+            (
+                "qdisc pfifo_fast 0: dev wlan0 parent :1 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
+                "pfifo_fast",
+            ),
+        ];
+        for (line, ours) in cases {
+            let read: Spec = line.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
+            // Values in percent and in parts of one are the same, and so are texts with defaults.
+            assert_eq!(read.to_string(), ours.parse::<Spec>().unwrap().to_string(), "{line}");
+            assert_eq!(read.to_string().parse(), Ok(read), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_tc_would_refuse_or_only_we_have_keeps_its_message() {
+        let cases = [
+            // Not in tc, so that its defaults do not apply.
+            ("efd threshold 10", "10"),
+            ("cobalt target 5", "5"),
+            ("fifo limit 10", "10"),
+            ("codel target 5ms 6ms", "6ms"),
+            ("netem delay 100ms 10xs", "10xs"),
+            ("netem delay 100ms 10ms jitter 5ms", "jitter"),
+            ("netem gemodel", "gemodel"),
+            ("netem seed", "seed"),
+            ("dualpi2 split_gso split_gsoo", "split_gsoo"),
+            ("pfifo_fast bands 4", "bands"),
+            ("prio children 5", "5"),
+            ("netem delay 1ms [2ms]", "["),
+            ("tc qdisc show dev eth0", "show"),
+            ("tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit", "class"),
+            ("tbf child (tc qdisc add fifo)", "tc"),
+        ];
+        for (text, at) in cases {
+            assert_eq!(error(text).0, at, "{text}: {}", error(text).1);
+        }
+        assert_eq!(
+            error("tc class add dev eth0").1,
+            "only a line of \"tc qdisc add\" has a discipline; write it alone, such as \"fifo limit 100p\""
+        );
+        assert_eq!(
+            error("netem loss 5").1,
+            "loss: \"5\" is not a probability: it must lie between 0 and 1 (100%); write for example \"5%\""
+        );
+        assert_eq!(
+            error("codel target 5ms 6ms").1,
+            "unknown parameter \"6ms\" of codel; write the name of the parameter before the value; see giveway explain codel"
+        );
+    }
+
     #[test]
     fn mistakes_have_a_position() {
         let cases = [

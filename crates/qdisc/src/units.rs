@@ -147,6 +147,18 @@ impl Span {
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
+    /// The time for people, in messages: as it is written if that is short, otherwise with three digits.
+    pub fn rough(self) -> String {
+        let exact = self.to_string();
+        if exact.bytes().filter(u8::is_ascii_digit).count() <= 4 {
+            return exact;
+        }
+        let units = [(PS_PER_SECOND, "s"), (K * K * K, "ms"), (K * K, "us"), (K, "ns")];
+        let (one, name) = units.into_iter().find(|(one, _)| self.0 >= *one).unwrap_or((1, "ps"));
+        let number = self.0 as f64 / one as f64;
+        let digits = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
+        format!("{number:.digits$} {name}")
+    }
     /// True if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -418,9 +430,10 @@ const SIZE_UNITS: Dimension = Dimension {
         ("g", KI * KI * KI, 1),
         ("gb", KI * KI * KI, 1),
         ("gib", KI * KI * KI, 1),
-        ("kbit", K, 8),
-        ("mbit", K * K, 8),
-        ("gbit", K * K * K, 8),
+        // tc counts the bits of a size by 1024, too: its "32kbit" are 4,096 bytes.
+        ("kbit", KI, 8),
+        ("mbit", KI * KI, 8),
+        ("gbit", KI * KI * KI, 8),
     ],
 };
 
@@ -683,7 +696,11 @@ impl FromStr for Share {
         })?;
         let value = plain / if percent { 100.0 } else { 1.0 };
         Share::new(value).ok_or_else(|| {
-            UnitError(format!("\"{trimmed}\" is not a probability: it must lie between 0 and 1 (100%)"))
+            let near = match percent || value > 100.0 {
+                true => String::new(),
+                false => format!("; write for example \"{trimmed}%\""),
+            };
+            UnitError(format!("\"{trimmed}\" is not a probability: it must lie between 0 and 1 (100%){near}"))
         })
     }
 }
@@ -802,7 +819,7 @@ mod tests {
             Some("\"1514\" has no unit")
         );
         assert_eq!("64kb".parse(), Ok(Bytes(65536)));
-        assert_eq!("8kbit".parse(), Ok(Bytes(1000)));
+        assert_eq!("32kbit".parse(), Ok(Bytes(4096)));
         assert_eq!("1ms".parse(), Ok(Depth::Time(Span::ms(1))));
         assert_eq!("20p".parse(), Ok(Depth::Packets(20)));
         assert_eq!("20ps".parse(), Ok(Depth::Time(Span::from_ps(20))));
@@ -884,6 +901,25 @@ mod tests {
         assert_eq!("18446744tbit".parse::<Rate>().map(Rate::as_bit), Ok(18_446_744_000_000_000_000));
         let time = format!("{digits}s").parse::<Span>().unwrap_err().to_string();
         assert!(time.ends_with("write \"5124h\" at most"), "{time}");
+    }
+
+    #[test]
+    fn times_for_people_have_few_digits() {
+        let cases = [
+            (69_605_568_446, "69.6 ms"),
+            (1_714_285_715, "1.71 ms"),
+            (1_811_212_000_000, "1.81 s"),
+            (123_456_789, "123 us"),
+            (12_345, "12.3 ns"),
+            (12_000_000_000, "12ms"),
+            (1_500_000_000_000, "1500ms"),
+            (123, "123ps"),
+            (0, "0s"),
+        ];
+        for (ps, text) in cases {
+            assert_eq!(Span(ps).rough(), text);
+        }
+        assert!(Span(u64::MAX).rough().ends_with(" s"));
     }
 
     #[test]

@@ -700,6 +700,22 @@ fn probable_mistakes_cause_warnings() {
       |                      ^^^^^^^^^^^ home->isp at 10mbit with a round-trip time of 31.2 ms: 26 packets
       = help: a full queue delays packets by 6.0 s
     "#);
+    // The shaper has the full queue, whatever the rate of the link is.
+    insta::assert_snapshot!(warnings("fifo limit 100p", "tbf rate 1mbit burst 10kb limit 100p"), @r#"
+    warning: 100p is 29 times the bandwidth-delay product
+     --> scenario:6:43
+    6 | disciplines = ["tbf rate 1mbit burst 10kb limit 100p"]
+      |                                           ^^^^^^^^^^ home->isp shaped to 1mbit with a round-trip time of 42.0 ms: 4 packets
+      = help: a full queue delays packets by 1.2 s
+    "#);
+    assert_eq!(warnings("fifo limit 100p", "cake bandwidth 10mbit overhead 44 atm"), "");
+    insta::assert_snapshot!(warnings("fifo limit 100p", "tbf rate 5mbit burst 60kb limit 1500b"), @r#"
+    warning: 1500b hold no packet of 1500b with its Ethernet header
+     --> scenario:6:43
+    6 | disciplines = ["tbf rate 5mbit burst 60kb limit 1500b"]
+      |                                           ^^^^^^^^^^^
+      = help: giveway live and Linux count the header, and drop every full packet: write at least 1514b
+    "#);
     insta::assert_snapshot!(warnings("\"10 Mbit/s\"", "\"10 Mbps\""), @r#"
     warning: "10 Mbps" is a rate in bytes per second, as in tc: 80mbit
       --> scenario:14:9
@@ -708,7 +724,7 @@ fn probable_mistakes_cause_warnings() {
        = help: megabits per second are written "mbit" or "Mbit/s"
     "#);
     insta::assert_snapshot!(warnings("\"10 ms\"", "\"900 ms\""), @r#"
-    warning: the run lasts 10s, less than ten round-trip times of 1811212us
+    warning: the run lasts 10s, less than ten round-trip times of 1.81 s
      --> scenario:3:12
     3 | duration = "10 s"
       |            ^^^^^^

@@ -38,6 +38,9 @@ pub struct Entry<S> {
     pub schema_within: fn(&mut SchemaGenerator) -> Schema,
     /// Its spec from parameters by name.
     pub from_json: fn(Value) -> Result<S, serde_json::Error>,
+    /// True if tc has it: then numbers without a unit have the unit of tc(8), and a line of `tc qdisc` is
+    /// read.
+    pub as_tc: bool,
 }
 
 // Derived implementations would require `S: Clone`, although no `S` is inside.
@@ -62,6 +65,7 @@ impl<S> Entry<S> {
             schema: || schema_for!(C),
             schema_within: C::json_schema,
             from_json: |value| serde_json::from_value::<C>(value).map(C::into),
+            as_tc: false,
         }
     }
 }
@@ -208,7 +212,13 @@ impl<S> Catalogue<S> {
     /// The parameters of an entry.
     pub(crate) fn scope(&self, entry: &Entry<S>) -> Scope<'_> {
         let schema = self.schema(entry);
-        Scope { root: schema, table: schema, name: entry.name, catalogue: self.about.definition }
+        Scope {
+            root: schema,
+            table: schema,
+            name: entry.name,
+            catalogue: self.about.definition,
+            as_tc: entry.as_tc,
+        }
     }
 }
 

@@ -56,11 +56,11 @@ impl Kind {
         }
     }
 
-    /// Parses a word as the value of the parameter `name`. The caller handles switches and children.
-    pub fn scalar(&self, word: &Word<'_>, name: &str) -> Result<Value, SpecError> {
+    /// Parses a word as the value of the parameter `name`, with the unit of a number without one. The caller
+    /// handles switches and children.
+    pub fn scalar(&self, word: &Word<'_>, name: &str, unit: Option<&str>) -> Result<Value, SpecError> {
         let wrong =
             |message: String, help: Option<String>| SpecError { span: word.span.clone(), message, help };
-        let bare = word.text.bytes().all(|b| b.is_ascii_digit());
         match self {
             Kind::Integer => word.text.parse::<u64>().map(Value::from).map_err(|_| {
                 wrong(
@@ -95,25 +95,23 @@ impl Kind {
                 format!("{name}: expected a list"),
                 Some(format!("write it in brackets: \"{name} [... ...]\"")),
             )),
-            // As in tc, a number without a unit counts packets or bytes if the parameter has only one of
-            // them.
-            Kind::Text(format) if format == "packets" && bare => Ok(Value::from(format!("{}p", word.text))),
-            Kind::Text(format) if format == "bytes" && bare => Ok(Value::from(format!("{}b", word.text))),
             Kind::Text(format) => {
+                let bare = word.text.bytes().all(|b| b.is_ascii_digit());
+                let text = format!("{}{}", word.text, unit.filter(|_| bare).unwrap_or_default());
                 // Parse it here, so that the error has the position of the word.
                 let read = match format.as_str() {
-                    "span" => word.text.parse::<giveway_qdisc::Span>().err(),
-                    "rate" => word.text.parse::<giveway_qdisc::Rate>().err(),
-                    "bytes" => word.text.parse::<giveway_qdisc::Bytes>().err(),
-                    "packets" => word.text.parse::<giveway_qdisc::Packets>().err(),
-                    "limit" => word.text.parse::<giveway_qdisc::Limit>().err(),
-                    "depth" => word.text.parse::<giveway_qdisc::Depth>().err(),
-                    "share" => word.text.parse::<giveway_qdisc::Share>().err(),
+                    "span" => text.parse::<giveway_qdisc::Span>().err(),
+                    "rate" => text.parse::<giveway_qdisc::Rate>().err(),
+                    "bytes" => text.parse::<giveway_qdisc::Bytes>().err(),
+                    "packets" => text.parse::<giveway_qdisc::Packets>().err(),
+                    "limit" => text.parse::<giveway_qdisc::Limit>().err(),
+                    "depth" => text.parse::<giveway_qdisc::Depth>().err(),
+                    "share" => text.parse::<giveway_qdisc::Share>().err(),
                     _ => None,
                 };
                 match read {
                     Some(error) => Err(wrong(format!("{name}: {error}"), None)),
-                    None => Ok(Value::from(word.text)),
+                    None => Ok(Value::from(text)),
                 }
             }
             Kind::Switch | Kind::Spec | Kind::Record => unreachable!("the caller handles these"),

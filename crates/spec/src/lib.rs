@@ -17,6 +17,19 @@
 //! rate 1mbit)]`. A number without a unit is accepted where `tc` accepts it (`quantum 1514`, or `limit 10240`
 //! of a discipline that only counts packets). If a number could have two units, the unit is required.
 //!
+//! An entry that tc has ([`Entry::as_tc`]) is also read as people copy it from commands, from manual pages
+//! and from `tc qdisc show`:
+//! - A number without a unit has the unit of tc(8): microseconds, bit/s, or that of the parameter (`x-bare`
+//!   in its schema), as seconds in `sfq perturb 10`.
+//! - Values follow another one without their names (`x-then`): `netem delay 100ms 10ms 25%`. A word before
+//!   a value may select the parameter (`x-forms`): `loss gemodel 1% 10%`. A list of numbers needs no
+//!   brackets, and may have labels (`x-labels`): `gemodel p 1% r 10%`.
+//! - Phrases that change nothing are left out (`x-idle`): `split_gso` of `dualpi2`.
+//! - So is what says where the discipline is: `tc qdisc add dev eth0 root handle 1: fq_codel`, or `qdisc
+//!   fq_codel 8001: dev eth0 root refcnt 2`.
+//!
+//! A written spec has none of these forms, so it is read without the rules of tc.
+//!
 //! ```
 //! use giveway_spec::{About, Catalogue, Entry};
 //!

@@ -18,6 +18,8 @@ pub(crate) struct Scope<'a> {
     pub name: &'a str,
     /// Name of the definition of the catalogue itself.
     pub catalogue: &'a str,
+    /// True if numbers without a unit have the unit of tc.
+    pub as_tc: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -102,6 +104,58 @@ impl<'a> Scope<'a> {
         named.map(|(name, _)| name.as_str())
     }
 
+    /// The unit of a number without one. The schema of a parameter names it as `x-bare`; otherwise it is that
+    /// of tc(8), if tc has the entry.
+    pub fn bare_unit(self, name: &str) -> Option<&'a str> {
+        let property = self.property(name)?;
+        if let Some(unit) = property.get("x-bare").and_then(Value::as_str) {
+            return Some(unit);
+        }
+        let kind = match self.kind(property) {
+            Kind::List => self.kind(self.items(property)),
+            kind => kind,
+        };
+        match kind {
+            Kind::Text(format) if format == "packets" => Some("p"),
+            Kind::Text(format) if format == "bytes" => Some("b"),
+            Kind::Text(format) if format == "span" && self.as_tc => Some("us"),
+            Kind::Text(format) if format == "rate" && self.as_tc => Some("bit"),
+            _ => None,
+        }
+    }
+
+    /// The parameters whose values may follow the value of this one without their names, in this order, as in
+    /// "delay 100ms 10ms 25%". The schema of the parameter lists them as `x-then`.
+    pub fn followers(self, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let listed = self.property(name).and_then(|property| property.get("x-then")?.as_array());
+        listed.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// The parameter that has the value if `word` is before it, as in "loss gemodel 1% 10%". The schema of
+    /// the parameter `name` has these words as `x-forms`.
+    pub fn form(self, name: &str, word: &str) -> Option<&'a str> {
+        self.property(name)?.get("x-forms")?.get(word)?.as_str()
+    }
+
+    /// True if tc shows `word` before item `at` of this list, as in "gemodel p 1% r 10%". The schema of the
+    /// parameter lists these words as `x-labels`.
+    pub fn is_label(self, name: &str, at: usize, word: &str) -> bool {
+        let labels = self.property(name).and_then(|property| property.get("x-labels")?.get(at)?.as_str());
+        labels == Some(word)
+    }
+
+    /// Phrases of tc that change nothing here, each a list of words; "*" is any word. The schema of the
+    /// parameters lists them as `x-idle`.
+    pub fn idle(self) -> impl Iterator<Item = Vec<&'a str>> {
+        let phrases = self.table.get("x-idle").and_then(Value::as_array).into_iter().flatten();
+        phrases.filter_map(Value::as_str).map(|phrase| phrase.split(' ').collect())
+    }
+
+    /// The value that `word` stands for, with or without the name of the parameter before it.
+    pub fn word_of(self, name: &str, word: &str) -> Option<&'a Value> {
+        self.property(name)?.get("x-words")?.as_object()?.get(word)
+    }
+
     /// The parameter and the value that `word` stands for without a name before it. tc writes some choices
     /// alone, such as "besteffort" or "unlimited". The schema of the parameter has `x-words`: true if each of
     /// its choices may be alone, or a table of words and their values.
@@ -149,6 +203,9 @@ impl<'a> Scope<'a> {
         let words = self.words();
         let help = match nearest(name, words.iter().map(String::as_str)) {
             Some(near) => format!("did you mean \"{near}\"?"),
+            None if name.starts_with(|c: char| c.is_ascii_digit()) => {
+                format!("write the name of the parameter before the value; see giveway explain {}", self.name)
+            }
             None if self.properties().next().is_none() => format!("{} has no parameters", self.name),
             None => {
                 format!("{} has {}", self.name, listed(self.properties().map(|(known, _)| known.as_str())))

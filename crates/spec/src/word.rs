@@ -10,6 +10,11 @@ pub(crate) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
+    /// True if it is a parenthesis or a bracket.
+    pub fn is_sign(&self) -> bool {
+        self.text.len() == 1 && "()[]".contains(self.text)
+    }
+
     /// The first word at or after byte `at`. Each parenthesis and each bracket is a separate word, except in
     /// a range of names: "home[1-20]".
     pub fn first(text: &'a str, at: usize) -> Option<Word<'a>> {

@@ -128,6 +128,7 @@ macro_rules! registry {
                 let algorithm = Algorithm::$name(serde_json::from_value(own)?);
                 Ok(Spec { options, algorithm })
             },
+            as_tc: false,
         }),*];
 
         impl Spec {

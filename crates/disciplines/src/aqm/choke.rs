@@ -53,12 +53,16 @@ use crate::common::thresholds::{Idle, Monitor, Thresholds, bandwidth};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Capacity; packets beyond it are dropped at any average.
+    /// Capacity; packets beyond it are dropped at any average. A number without a unit counts packets, as in
+    /// tc.
+    #[schemars(extend("x-bare" = "p"))]
     pub limit: Limit,
     /// Average from which arriving packets are compared, in packets or in bytes; by default a third of `max`.
+    #[schemars(extend("x-bare" = "p"))]
     pub min: Option<Limit>,
     /// Average at which RED's probability reaches `probability`, in the same unit; by default a quarter of
     /// `limit`.
+    #[schemars(extend("x-bare" = "p"))]
     pub max: Option<Limit>,
     /// Length of an average packet: for idle times, and for `burst` when thresholds are in bytes.
     pub avpkt: Bytes,

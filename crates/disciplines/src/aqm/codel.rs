@@ -138,10 +138,12 @@ pub(crate) fn law_warnings(
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     let packet = context.rate.time_for(context.mtu.0);
+    // Users may write it, so it is rounded up.
+    let takes = Span::us(packet.as_ps().div_ceil(1_000_000));
     // RFC 8289, section 4 and RFC 8290, section 5.2: the target is at least the time of one packet.
     if target < packet {
         warnings.push(format!(
-            "target: {target} is less than one packet of {} bytes takes at {} ({packet}): write at least that",
+            "target: {target} is less than one packet of {} bytes takes at {} ({takes}): write at least that",
             context.mtu.0, context.rate
         ));
     }
@@ -152,7 +154,7 @@ pub(crate) fn law_warnings(
     }
     if let Some(threshold) = ce_threshold.filter(|threshold| *threshold < packet) {
         warnings.push(format!(
-            "ce_threshold: {threshold} is less than one packet takes at {} ({packet}): every packet that is queued is marked",
+            "ce_threshold: {threshold} is less than one packet takes at {} ({takes}): every packet that is queued is marked",
             context.rate
         ));
     }

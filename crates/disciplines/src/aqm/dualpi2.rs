@@ -37,7 +37,7 @@
 //! - The exception for a short queue is PIE's (RFC 8033, section 4.1). RFC 9332 does not have it, so at p' =
 //!   100 % its queues would drop every packet.
 //! - Memory is counted in bytes of IP packets, not with the structures of the kernel.
-//! - Linux's `split_gso` is missing, since the simulator's packets are not aggregates.
+//! - `split_gso` and `no_split_gso` are read and have no effect, since packets are not aggregates here.
 //! - `max_rtt` and `typical_rtt` replace parameters of the controller, as in tc; here a warning names those
 //!   that were given in vain.
 //! - A flow whose packets have different ECN fields is divided between the queues, and may be reordered.
@@ -75,6 +75,7 @@ use crate::{Discipline, InLinux};
 /// Parameters of `dualpi2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("x-idle" = ["split_gso", "no_split_gso"]))]
 pub struct Config {
     /// Capacity of both queues together, in packets; packets beyond it are dropped.
     pub limit: Packets,
@@ -266,7 +267,7 @@ impl Discipline for Config {
                 "step_thresh: {threshold} is less than one packet of {} bytes takes at {} ({}), so a lone packet is marked if it waits for one; write a longer time, or min_qlen_step 1p",
                 context.mtu.0,
                 context.rate,
-                context.rate.time_for(context.mtu.0)
+                context.rate.time_for(context.mtu.0).rough()
             ));
         }
         if self.classic_protection.get() == 0.0 {

@@ -63,12 +63,16 @@ use crate::common::thresholds::{Idle, Monitor, Thresholds, Unit, bandwidth};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Capacity; packets beyond it are dropped at any average.
+    /// Capacity; packets beyond it are dropped at any average. A number without a unit counts bytes, as in
+    /// tc.
+    #[schemars(extend("x-bare" = "b"))]
     pub limit: Limit,
     /// Average from which packets are dropped at random, in bytes or in packets; by default a third of `max`.
+    #[schemars(extend("x-bare" = "b"))]
     pub min: Option<Limit>,
     /// Average at which the probability reaches `probability`, in the same unit; by default a quarter of
     /// `limit`.
+    #[schemars(extend("x-bare" = "b"))]
     pub max: Option<Limit>,
     /// Length of an average packet: for idle times, for `burst`, and for `bytemode`.
     pub avpkt: Bytes,

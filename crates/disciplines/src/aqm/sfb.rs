@@ -58,9 +58,12 @@ use crate::Discipline;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Lifetime of the hashes. Zero: unlimited.
+    /// Lifetime of the hashes. Zero: unlimited. A number without a unit is in milliseconds, as in tc.
+    #[schemars(extend("x-bare" = "ms"))]
     pub rehash: Span,
-    /// Time after a change of the hashes at which the next bins start to warm up.
+    /// Time after a change of the hashes at which the next bins start to warm up. A number without a unit is
+    /// in milliseconds, as in tc.
+    #[schemars(extend("x-bare" = "ms"))]
     pub db: Span,
     /// Capacity in packets; packets beyond it are dropped.
     pub limit: Packets,

@@ -10,8 +10,10 @@ pub(crate) fn low_target(target: Span, effect: &str, context: &LinkContext) -> O
     let two = context.rate.time_for(2 * context.mtu.0);
     (target < two).then(|| {
         format!(
-            "target: {target} is less than two packets of {} bytes take at {} ({two}), and {effect}",
-            context.mtu.0, context.rate
+            "target: {target} is less than two packets of {} bytes take at {} ({}), and {effect}",
+            context.mtu.0,
+            context.rate,
+            two.rough()
         )
     })
 }
@@ -28,7 +30,8 @@ pub(crate) fn low_limit(
     let drains = context.rate.time_for(bytes);
     (drains < target).then(|| {
         format!(
-            "limit: {limit} drain in {drains} at {}, below the target of {target}: {effect}",
+            "limit: {limit} drain in {} at {}, below the target of {target}: {effect}",
+            drains.rough(),
             context.rate
         )
     })

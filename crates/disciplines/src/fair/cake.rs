@@ -259,6 +259,14 @@ impl Config {
         }
     }
 
+    /// The rate of IP packets of full size at `bandwidth`, without what the link adds to them.
+    fn ip_rate(&self, context: &LinkContext) -> Option<Rate> {
+        let (rate, on_wire) = (self.bandwidth?, self.on_wire().ok()?);
+        let packet = u32::try_from(context.mtu.0).ok()?;
+        let bits = u128::from(rate.as_bit()) * u128::from(packet) / u128::from(on_wire.bytes(packet).max(1));
+        Some(Rate::bit(u64::try_from(bits).unwrap_or(u64::MAX)))
+    }
+
     fn tuner(&self, context: &LinkContext) -> Tuner {
         Tuner { rtt: self.rtt, packet: context.mtu.0 + HEADER }
     }
@@ -367,6 +375,10 @@ impl Discipline for Config {
         }
     }
 
+    fn shaped_rate(&self, context: &LinkContext) -> Option<Rate> {
+        self.ip_rate(context).filter(|rate| *rate < context.rate && !self.autorate_ingress)
+    }
+
     fn variants() -> Vec<Config> {
         let shaped = Config { bandwidth: Some(Rate::mbit(3)), ..Config::default() };
         let quick = Config { rtt: Span::ms(1), ..Config::default() };
@@ -403,7 +415,9 @@ impl Discipline for Config {
 
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         let mut warnings = Vec::new();
-        if let Some(rate) = self.bandwidth.filter(|rate| *rate >= context.rate) {
+        if let Some(rate) = self.bandwidth.filter(|rate| *rate >= context.rate)
+            && self.ip_rate(context) >= Some(context.rate)
+        {
             warnings.push(format!(
                 "bandwidth: {rate} is not below the rate of the link, {}: nothing is shaped",
                 context.rate

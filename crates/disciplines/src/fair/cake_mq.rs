@@ -103,6 +103,10 @@ impl Discipline for Config {
         ]
     }
 
+    fn shaped_rate(&self, context: &LinkContext) -> Option<Rate> {
+        self.cake.shaped_rate(context)
+    }
+
     fn warnings(&self, context: &LinkContext) -> Vec<String> {
         self.cake.warnings(context)
     }

@@ -59,7 +59,9 @@ pub struct Config {
     pub quantum: Option<Bytes>,
     /// Capacity of all queues together, in bytes.
     pub memory_limit: Bytes,
-    /// Probability from which on packets are dropped even if their sender supports ECN.
+    /// Probability from which on packets are dropped even if their sender supports ECN. A whole number is in
+    /// percent, as in tc.
+    #[schemars(extend("x-bare" = "%"))]
     pub ecn_prob: Share,
     /// Mark packets instead of dropping them if their sender supports ECN.
     pub ecn: bool,

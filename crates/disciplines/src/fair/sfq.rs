@@ -58,7 +58,8 @@ pub struct Config {
     pub divisor: u32,
     /// Bytes that a queue may send per turn. By default the largest packet of the link.
     pub quantum: Option<Bytes>,
-    /// Lifetime of a key of the hash. Zero: unlimited.
+    /// Lifetime of a key of the hash. Zero: unlimited. A number without a unit is in seconds, as in tc.
+    #[schemars(extend("x-bare" = "s"))]
     pub perturb: Span,
     /// Drop the oldest packet of a full queue instead of its newest.
     pub headdrop: bool,

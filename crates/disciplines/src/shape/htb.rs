@@ -66,6 +66,7 @@ use crate::{Advice, Discipline, Spec};
 /// Parameters of `htb`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("x-idle" = ["direct_packets_stat *"]))]
 pub struct Config {
     /// The leaf of packets that match no filter, by its name or its path such as "all/bulk". Without it they
     /// leave before all others, at the rate of the link.

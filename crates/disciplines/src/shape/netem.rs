@@ -17,9 +17,12 @@
 //!   so.
 //!
 //! # Deviations
-//! - tc writes several values behind a word; here each has a name: `delay 100ms jitter 10ms correlation 25%`,
-//!   `loss 1% loss_correlation 25%`, `reorder 25% reorder_correlation 50%`, `rate 1mbit overhead 20 cellsize
-//!   48 celloverhead 5`. Lists are in brackets: `gemodel [1% 20%]`, `state [1%]`, `slot [5ms 10ms]`.
+//! - Each value has a name, and lists have brackets: `delay 100ms jitter 10ms correlation 25%`, `loss 1%
+//!   loss_correlation 25%`, `rate 1mbit overhead 20 cellsize 48 celloverhead 5`, `gemodel [1% 20%]`, `slot
+//!   [5ms 10ms]`. The syntax of tc is read as well: `delay 100ms 10ms 25%`, `loss 1% 25%`, `reorder 25% 50%`,
+//!   `rate 1mbit 20 48 5`, `loss gemodel 1% 20%`, `loss state 1%`, `slot 5ms 10ms`.
+//! - A share without `%` is a part of 1, not percent: `loss 0.5` loses half of the packets. tc reads 0.5 %.
+//! - `seed` is read and has no effect: random numbers follow from the seed of the run.
 //! - `duplicate` and `corrupt` are refused: a discipline cannot copy a packet, and does not see its bytes. A
 //!   link of a scenario has both keys.
 //! - A correlation keeps the distribution: normal variables with this correlation are mapped to the one that
@@ -62,10 +65,12 @@ use slots::Slotted;
 /// Parameters of `netem`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("x-idle" = ["seed *"]))]
 pub struct Config {
     /// Largest number of packets, those in the delay line included.
     pub limit: Packets,
     /// Time for which a packet waits.
+    #[schemars(extend("x-then" = ["jitter", "correlation"]))]
     pub delay: Span,
     /// Variation of the delay: the largest of a uniform distribution, otherwise the standard deviation.
     pub jitter: Span,
@@ -74,26 +79,35 @@ pub struct Config {
     /// Distribution of the delay.
     pub distribution: Distribution,
     /// Probability that a packet is lost.
+    #[schemars(extend(
+        "x-then" = ["loss_correlation"],
+        "x-forms" = { "random": "loss", "gemodel": "gemodel", "state": "state" }
+    ))]
     pub loss: Share,
     /// Correlation of the loss of a packet with the loss of the one before.
     pub loss_correlation: Share,
     /// Losses in bursts, by Gilbert and Elliott: `[p r 1-h 1-k]`, the probabilities that the good and the bad
     /// state end, and of a loss in the bad and in the good state. By default r is 1 - p, 1-h 100 % and 1-k 0.
+    #[schemars(extend("x-labels" = ["p", "r", "1-h", "1-k"]))]
     pub gemodel: Box<[Share]>,
     /// Losses by a chain of four states: `[p13 p31 p32 p23 p14]`, the probabilities of its transitions. By
     /// default p31 is 1 - p13, p23 100 %, and the others 0.
+    #[schemars(extend("x-labels" = ["p13", "p31", "p32", "p23", "p14"]))]
     pub state: Box<[Share]>,
     /// Mark packets instead of losing them if their sender supports ECN.
     pub ecn: bool,
     /// Probability that a packet is sent at once.
+    #[schemars(extend("x-then" = ["reorder_correlation"]))]
     pub reorder: Share,
     /// Correlation of that with the packet before.
     pub reorder_correlation: Share,
     /// The gap-th packet after one that was sent at once is the first that may be sent at once.
     pub gap: u32,
     /// Rate at which packets enter the delay line. By default any.
+    #[schemars(extend("x-then" = ["overhead", "cellsize", "celloverhead"]))]
     pub rate: Option<Rate>,
     /// Bytes that the link of `rate` adds to each packet; negative if it carries less.
+    #[schemars(extend("x-aliases" = ["packetoverhead"]))]
     pub overhead: i32,
     /// Bytes of a packet in each cell of that link; 0 for no cells.
     pub cellsize: u32,
@@ -236,6 +250,10 @@ impl Discipline for Config {
         }
     }
 
+    fn shaped_rate(&self, context: &LinkContext) -> Option<Rate> {
+        self.rate.filter(|rate| *rate < context.rate)
+    }
+
     fn variants() -> Vec<Config> {
         let share = |share| Share::new(share).expect("it is between 0 and 1");
         let delayed = Config { delay: Span::ms(3), limit: Packets(20), ..Config::default() };
@@ -271,6 +289,9 @@ impl Discipline for Config {
                 self.delay + self.jitter,
                 context.mtu.0
             ));
+        }
+        if self.loss.get() == 1.0 {
+            warnings.push("loss: all packets are lost; one percent is written \"1%\"".into());
         }
         if self.distribution == Distribution::Uniform && self.jitter > self.delay {
             warnings.push(format!(

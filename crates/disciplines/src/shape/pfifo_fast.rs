@@ -13,6 +13,7 @@
 //! - An application cannot set the priority itself (`SO_PRIORITY`), and the traffic class of a scenario has
 //!   no effect: `prio` selects bands by it. So no packet has a priority above 6.
 //! - `txqueuelen` is a property of the interface in Linux; tc accepts no parameters at all.
+//!   The bands and the `priomap` that `tc qdisc show` prints are read, and are always the same.
 //!
 //! # Cost
 //! - One table look-up and one queue operation per packet; the memory of the packets themselves.
@@ -34,6 +35,7 @@ use crate::{Discipline, InLinux};
 /// Parameters of `pfifo_fast`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("x-idle" = ["bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"]))]
 pub struct Config {
     /// Capacity of each band, in packets.
     pub txqueuelen: Packets,

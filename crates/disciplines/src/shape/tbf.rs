@@ -42,6 +42,7 @@ use giveway_qdisc::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::common::frame;
 use crate::common::taking::same;
 use crate::fifo::{self, Fifo};
 use crate::{Advice, Discipline, Spec};
@@ -55,7 +56,9 @@ pub struct Config {
     /// Largest credit. tc also calls it `buffer` and `maxburst`.
     #[schemars(extend("x-aliases" = ["buffer", "maxburst"]))]
     pub burst: Bytes,
-    /// Capacity, in packets or in bytes; 1,000 packets if neither this nor `latency` is given.
+    /// Capacity, in packets or in bytes; 1,000 packets if neither this nor `latency` is given. A number
+    /// without a unit counts bytes, as in tc.
+    #[schemars(extend("x-bare" = "b"))]
     pub limit: Option<Limit>,
     /// The limit as the longest time that a packet waits for credit. tc also calls it `lat`.
     #[schemars(extend("x-aliases" = ["lat"]))]
@@ -121,6 +124,10 @@ impl Discipline for Config {
         }
     }
 
+    fn shaped_rate(&self, context: &LinkContext) -> Option<Rate> {
+        self.rate.filter(|rate| *rate < context.rate)
+    }
+
     fn lookahead(&self) -> usize {
         self.waiting().lookahead()
     }
@@ -151,6 +158,13 @@ impl Discipline for Config {
             warnings.push(format!(
                 "packets of more than {largest} can never leave, but the MTU of the link is {}",
                 context.mtu
+            ));
+        } else if largest < frame(context) {
+            warnings.push(format!(
+                "burst: {largest} hold no packet of {} with its Ethernet header, which Linux and giveway live count: \
+                 they drop it; write burst {}b, or more",
+                context.mtu,
+                frame(context).0
             ));
         }
         if let Some(child) = &self.child {
@@ -404,6 +418,22 @@ mod tests {
         assert_eq!(build_error("tbf rate 0bit").parameter, "rate");
         assert_eq!(build_error("tbf burst 0b").parameter, "burst");
         assert_eq!(build_error("tbf child (efd limit 10b)").parameter, "child");
+    }
+
+    /// The simulator counts IP lengths, and everything else 14 bytes more.
+    #[test]
+    fn a_burst_below_a_frame_is_warned_of() {
+        let warnings = |text: &str| {
+            text.parse::<Spec>().unwrap().warnings(&LinkContext::new(Rate::gbit(1), Streams::new(1)))
+        };
+        assert_eq!(
+            warnings("tbf rate 1mbit burst 1500b"),
+            [
+                "burst: 1500b hold no packet of 1500b with its Ethernet header, which Linux and giveway live count: they drop it; write burst 1514b, or more"
+            ]
+        );
+        assert!(warnings("tbf rate 1mbit burst 1514b").is_empty());
+        assert!(warnings("tbf rate 1mbit burst 1kb")[0].contains("can never leave"));
     }
 
     /// `tc qdisc show` writes "lat", and tc-tbf(8) has the other names.

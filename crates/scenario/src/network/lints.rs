@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use giveway_disciplines::Spec;
+use giveway_disciplines::{Spec, frame};
 use giveway_qdisc::{Bytes, Downstream, Limit, LinkContext, Rate, Span, Streams, Time};
 use giveway_sim::Protocol;
 
@@ -35,8 +35,11 @@ pub(crate) fn check(
     if let Some(longest) = longest
         && network.times.duration < longest * 10
     {
-        let message =
-            format!("the run lasts {}, less than ten round-trip times of {longest}", network.times.duration);
+        let message = format!(
+            "the run lasts {}, less than ten round-trip times of {}",
+            network.times.duration,
+            longest.rough()
+        );
         reading.report(
             Diagnostic::warning(root.place("duration"), message)
                 .help("TCP is in slow start for most of that time"),
@@ -148,9 +151,25 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, traffic: 
         Limit::Packets(packets) => packets as f64 * port.mtu.0 as f64,
         Limit::Bytes(bytes) => bytes as f64,
     };
-    let Some(PortTraffic { shortest, longest, .. }) = traffic else { return };
-    let product = |trip: Span| port.rate.bytes_per_s() * trip.as_s();
     let place = reading.parameter(node, "limit");
+    if let Limit::Bytes(most) = limit
+        && most < frame(&context).0
+    {
+        let message = format!("{limit} hold no packet of {} with its Ethernet header", port.mtu);
+        let help = format!(
+            "giveway live and Linux count the header, and drop every full packet: write at least {}b",
+            frame(&context).0
+        );
+        return reading.report(Diagnostic::warning(place, message).help(help));
+    }
+    let Some(PortTraffic { shortest, longest, .. }) = traffic else { return };
+    // A full queue drains at the rate of a shaper, and a full packet takes as long.
+    let shaped = spec.shaped_rate(&context);
+    let rate = shaped.unwrap_or(port.rate);
+    let later = rate.time_for(port.mtu.0).saturating_sub(port.rate.time_for(port.mtu.0));
+    let (shortest, longest) = (shortest + later, longest + later);
+    let product = |trip: Span| rate.bytes_per_s() * trip.as_s();
+    let link = if shaped.is_some() { "shaper" } else { "link" };
     if bytes * PROPORTION < product(shortest) {
         let message = format!(
             "{limit} is {:.0} times less than the bandwidth-delay product",
@@ -158,15 +177,15 @@ fn queue(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port, traffic: 
         );
         reading.report(
             Diagnostic::warning(place, message)
-                .label(proportion(port, shortest))
-                .help("a single TCP flow cannot fill the link"),
+                .label(proportion(port, shaped, shortest))
+                .help(format!("a single TCP flow cannot fill the {link}")),
         );
     } else if bytes > PROPORTION * product(longest) && !controls_its_delay(spec) {
         let message = format!("{limit} is {:.0} times the bandwidth-delay product", bytes / product(longest));
-        let delay = port.rate.time_for(bytes as u64);
+        let delay = rate.time_for(bytes as u64);
         reading.report(
             Diagnostic::warning(place, message)
-                .label(proportion(port, longest))
+                .label(proportion(port, shaped, longest))
                 .help(format!("a full queue delays packets by {}", shown(delay, Span::s(1)))),
         );
     }
@@ -198,16 +217,17 @@ fn other_rates(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port) {
     }
 }
 
-/// The label that compares a limit to the path: the port, its rate and its bandwidth-delay product in
-/// packets.
-fn proportion(port: &Port, trip: Span) -> String {
-    let packets = port.rate.bytes_per_s() * trip.as_s() / port.mtu.0 as f64;
-    format!(
-        "{} at {} with a round-trip time of {}: {packets:.0} packets",
-        port.name,
-        port.rate,
-        shown(trip, Span::ms(1))
-    )
+/// The label that compares a limit to the path: the port, its rate or that of its shaper, and the
+/// bandwidth-delay product in packets.
+fn proportion(port: &Port, shaped: Option<Rate>, trip: Span) -> String {
+    let packets = shaped.unwrap_or(port.rate).bytes_per_s() * trip.as_s() / port.mtu.0 as f64;
+    let at = match shaped {
+        // With overhead it is hardly ever a round number.
+        Some(rate) => format!("shaped to {}", Rate::kbit(rate.as_bit().div_ceil(1000))),
+        None => format!("at {}", port.rate),
+    };
+    let trip = shown(trip, Span::ms(1));
+    format!("{} {at} with a round-trip time of {trip}: {packets:.0} packets", port.name)
 }
 
 /// A time with one digit after the point, in `unit`, in thousandths of it if it is much shorter, or in

@@ -38,7 +38,7 @@ pub struct TcpConfig {
     /// Selective acknowledgements and the recovery of RFC 6675; otherwise NewReno, RFC 6582.
     pub sack: bool,
     /// The receiver reports segments that arrive twice (D-SACK, RFC 2883), and the sender takes back a
-    /// reduction whose retransmissions were all needless.
+    /// reduction whose retransmissions were all needless. Needs rack.
     pub dsack: bool,
     /// Losses are detected by time and not by number: RACK, RFC 8985. Needs sack.
     pub rack: bool,
@@ -308,10 +308,11 @@ impl TcpConfig {
         }
         let needs = [
             ("rack", self.rack, "sack", self.sack),
-            ("dsack", self.dsack, "sack", self.sack),
             ("tail_probe", self.tail_probe, "rack", self.rack),
             ("prr", self.prr, "rack", self.rack),
             ("frto", self.frto, "rack", self.rack),
+            // Only the loss detection by time reads the reports.
+            ("dsack", self.dsack, "rack", self.rack),
             ("accecn", self.accecn, "ecn", self.ecn),
         ];
         for (key, on, other, other_on) in needs {
@@ -372,6 +373,7 @@ mod tests {
         let tcp = TcpConfig::default();
         insta::assert_snapshot!(wrong(TcpConfig { accecn: true, ..tcp.clone() }), @"accecn: it needs ecn: write ecn = true, or accecn = false");
         insta::assert_snapshot!(wrong(TcpConfig { rack: true, sack: false, ..tcp.clone() }), @"rack: it needs sack: write sack = true, or rack = false");
+        insta::assert_snapshot!(wrong(TcpConfig { dsack: true, ..tcp.clone() }), @"dsack: it needs rack: write rack = true, or dsack = false");
         insta::assert_snapshot!(wrong(TcpConfig { pacing_ca_ratio: 0, ..tcp }), @"pacing_ca_ratio: 0 is not between 1 and 1000 percent");
     }
 }

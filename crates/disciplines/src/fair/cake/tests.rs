@@ -476,6 +476,9 @@ fn mistakes_are_answered_with_the_nearest_word() {
             .warnings(&LinkContext::new(Rate::mbit(10), Streams::new(1)))
     };
     assert!(warnings("bandwidth 9mbit").is_empty());
+    // 1,500 bytes and 44 are 33 cells of 53: 8.58 Mbit/s of IP packets.
+    assert!(warnings("bandwidth 10mbit overhead 44 atm").is_empty());
+    assert!(warnings("bandwidth 10mbit overhead -4")[0].starts_with("bandwidth: 10mbit is not below"));
     assert!(warnings("bandwidth 10mbit")[0].starts_with("bandwidth: 10mbit is not below"));
     assert!(warnings("ingress")[0].starts_with("ingress: "));
     assert!(warnings("nat")[0].starts_with("nat: "));

@@ -118,8 +118,9 @@ pub fn service(
     for (name, burst) in [("burst", shape.burst), ("cburst", shape.cburst)] {
         if u128::from(burst.0) < credit {
             return Err(format!(
-                "class \"{path}\" may wait for others for {wait}, and then its {name} of {} bytes is full, so that \
+                "class \"{path}\" may wait for others for {}, and then its {name} of {} bytes is full, so that \
                  credit is lost: write {name} {credit}b",
+                wait.rough(),
                 burst.0
             ));
         }
@@ -201,5 +202,37 @@ pub fn warnings(plan: &Plan<'_, Class>, shapes: &[Shape], context: &LinkContext)
             planned.name, shape.quantum, context.mtu.0, context.mtu.0
         ));
     }
+    warnings.extend(lost_credit(plan, shapes, context));
     warnings
+}
+
+/// A leaf that borrows much less than it could: its default burst at the ceil is full long before another
+/// leaf, which may use all that there is to borrow, has had its turn. In the simulator, on a link of 1
+/// Gbit/s, a class with rate 100mbit ceil 500mbit has 116 Mbit/s beside one with ceil 1gbit, and 500 Mbit/s
+/// with a cburst as long as the turn.
+fn lost_credit(plan: &Plan<'_, Class>, shapes: &[Shape], context: &LinkContext) -> Option<String> {
+    // A class that has nearly the whole speed keeps its turn: measured for 0.89 of it, and not for 0.83.
+    let is_slow = |ceil: Rate, speed: u64| u128::from(ceil.as_bit()) * 100 < u128::from(speed) * 85;
+    plan.classes.iter().zip(shapes).enumerate().find_map(|(number, (planned, shape))| {
+        let above = planned.parent?;
+        let speed = shapes[above as usize].ceil.min(context.rate).as_bit();
+        let borrows = plan.is_leaf(number) && shape.ceil > shape.rate && is_slow(shape.ceil, speed);
+        if !borrows || planned.written.cburst.is_some() {
+            return None;
+        }
+        let (other, turn) = plan.classes.iter().zip(shapes).enumerate().find_map(|(other, (them, theirs))| {
+            let beside = other != number && them.parent == planned.parent && plan.is_leaf(other);
+            let greedy = theirs.prio == shape.prio && !is_slow(theirs.ceil, speed);
+            (beside && greedy).then_some((&them.name, theirs.quantum))
+        })?;
+        let turn = u128::from(turn) + u128::from(context.mtu.0);
+        let earned = (turn * u128::from(shape.ceil.as_bit())).div_ceil(u128::from(speed.max(1)));
+        (earned > 2 * u128::from(shape.cburst.0)).then(|| {
+            format!(
+                "class \"{}\": its default cburst of {} bytes is full long before \"{other}\" has had its turn, so that \
+                 it borrows only a packet for each turn: write cburst {earned}b, or give \"{other}\" a quantum of {}b",
+                planned.name, shape.cburst.0, context.mtu.0
+            )
+        })
+    })
 }

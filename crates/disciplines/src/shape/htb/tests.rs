@@ -200,6 +200,34 @@ fn usual_mistakes_are_warned_of() {
     );
 }
 
+/// The turn of x is 200,000 bytes and a packet, in which y may have half as many at its ceil.
+#[test]
+fn a_class_that_cannot_borrow_because_of_its_cburst_is_warned_of() {
+    let warnings = |x: &str, y: &str| {
+        let text = format!(
+            "htb default y classes [(name all rate 1gbit classes [(name x rate 100mbit {x} match [(class 0)]) (name y \
+             rate 100mbit {y})])]"
+        );
+        text.parse::<Spec>().unwrap().warnings(&LinkContext::new(Rate::gbit(1), Streams::new(1)))
+    };
+    assert_eq!(
+        warnings("ceil 1gbit", "ceil 500mbit"),
+        [
+            "class \"y\": its default cburst of 1600 bytes is full long before \"x\" has had its turn, so that it borrows only a packet for each turn: write cburst 100750b, or give \"x\" a quantum of 1500b"
+        ]
+    );
+    for (x, y) in [
+        ("ceil 1gbit", "ceil 500mbit cburst 100750b"),
+        ("ceil 1gbit quantum 1500b", "ceil 500mbit"),
+        ("ceil 1gbit", "ceil 900mbit"),
+        ("ceil 500mbit", "ceil 500mbit"),
+        ("ceil 1gbit", "ceil 100mbit"),
+        ("ceil 1gbit prio 1", "ceil 500mbit"),
+    ] {
+        assert_eq!(warnings(x, y), [] as [String; 0], "{x}, {y}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
