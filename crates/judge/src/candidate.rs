@@ -102,8 +102,8 @@ impl Around {
 }
 
 /// Runs a scenario in which `build` makes the discipline of every judged link, behind an observer and the
-/// hidden change. Returns the record, and the observations at each judged link; `None` if `keep_running` stops
-/// it.
+/// hidden change. Returns the record, and the observations at each judged link; `None` if `keep_running`
+/// stops it.
 pub fn run_built(
     scenario: &Scenario,
     seed: u64,

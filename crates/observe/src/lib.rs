@@ -21,8 +21,8 @@ pub use cost::Backlogged;
 pub use steps::{Sojourns, Steps};
 
 /// Executes one run with a recorder. Returns the record, and the remarks of the sources of traffic. It calls
-/// `keep_running` from time to time with the progress of the run, 0 to 1. If `keep_running` returns false, the
-/// run stops without a result. If `keep_series` is true, the record includes samples over time.
+/// `keep_running` from time to time with the progress of the run, 0 to 1. If `keep_running` returns false,
+/// the run stops without a result. If `keep_series` is true, the record includes samples over time.
 ///
 /// # Panics
 /// When the trial belongs to another scenario, or a file that the scenario names has changed since the

@@ -104,8 +104,8 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Measures `wake_ups` wake-ups of each thread under each load; a thousand take one second. `keep_running`
-    /// gets the progress, 0 to 1; if it returns false, the measurement stops without a result.
+    /// Measures `wake_ups` wake-ups of each thread under each load; a thousand take one second.
+    /// `keep_running` gets the progress, 0 to 1; if it returns false, the measurement stops without a result.
     ///
     /// # Errors
     /// If a socket cannot be created or a clock cannot be read.
