@@ -180,7 +180,7 @@ impl Recording {
     }
 }
 
-/// True if the folder has the recordings of an earlier bridge at most.
+/// True if the folder contains the recordings of an earlier bridge at most.
 fn has_only_recordings(dir: &OpenDir) -> io::Result<bool> {
     let is_recording = |name: &str| SIDES.iter().any(|side| name == *side || name == format!(".{side}.new"));
     Ok(dir.entries()?.iter().all(|(name, _)| is_recording(&name.to_string_lossy())))

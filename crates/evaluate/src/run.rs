@@ -92,7 +92,7 @@ pub fn axes() -> Vec<Axis> {
 }
 
 impl Prepared<'_> {
-    /// The trials with their keys, seed by seed: the runs of a seed have the same arrivals.
+    /// The trials with their keys, seed by seed: the runs of a seed share their arrivals.
     pub fn trials(&self) -> Vec<(Trial, Row<()>)> {
         let identity = Identity::of(&self.scenario, &Digests::default());
         let written: Vec<String> = self.scenario.compared().into_iter().map(|one| one.written).collect();
@@ -147,7 +147,7 @@ pub fn prepare<'a>(
     Ok(Prepared { cell, scenario, timing, short })
 }
 
-/// The outcomes of cells: by cell, discipline and seed. Runs that the store has are taken from it, and it
+/// The outcomes of cells: by cell, discipline and seed. Runs in the store are taken from it, and it
 /// keeps the others.
 ///
 /// # Errors

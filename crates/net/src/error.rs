@@ -19,7 +19,7 @@ pub enum NetError {
     /// The command line is wrong, or a prerequisite is missing. The message says what to type.
     #[error("{0}")]
     Usage(String),
-    /// An output file has other contents.
+    /// An output file contains something else.
     #[error(transparent)]
     Occupied(#[from] Occupied),
     /// A discipline in the kernel cannot be used.
@@ -49,7 +49,7 @@ pub enum NetError {
     /// The standard output cannot be written.
     #[error("cannot write the output")]
     Output(#[from] io::Error),
-    /// The user has the message already.
+    /// The message was shown already.
     #[error("the message was printed")]
     Reported(Outcome),
 }
@@ -73,7 +73,7 @@ impl NetError {
         }
     }
 
-    /// Prints the error with its causes on the standard error, unless the user has the message already.
+    /// Prints the error with its causes on the standard error, unless it was shown already.
     pub fn show(&self) {
         if !matches!(self, NetError::Reported(_)) {
             show::error(self);

@@ -3,7 +3,7 @@
 //!
 //! `giveway live` is `giveway-net live`, and so on: `giveway` becomes this program
 //! ([`giveway_program::other`]). Results go to the standard output and everything else goes to the standard
-//! error. This crate has printing; the crates below it do the work.
+//! error. This crate prints; the crates below it do the work.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -5,7 +5,7 @@
 pub enum Outcome {
     /// It is done.
     Done,
-    /// It has failed.
+    /// It failed.
     Failed,
     /// The command line is wrong, or a prerequisite is missing.
     Wrong,

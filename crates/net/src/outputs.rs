@@ -1,4 +1,4 @@
-//! Output files that the user names. An existing file is replaced only if it has the same kind, or with
+//! Output files that the user names. An existing file is replaced only if it is of the same kind, or with
 //! `--force`, so that a typing mistake does not destroy another file.
 
 use std::io::Read;

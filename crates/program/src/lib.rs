@@ -2,7 +2,7 @@
 //!
 //! `giveway-net` runs as root and is small: it links no tables, no reports and no WebAssembly. Users type
 //! `giveway live`, and `giveway` becomes the other program ([`other`]). The flags of its commands
-//! ([`commands`]) are here, so that `giveway` has their help, completions and manual pages.
+//! ([`commands`]) are here, so that `giveway` shows their help, completions and manual pages.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -33,7 +33,7 @@ pub enum OtherError {
         /// The command to type.
         remedy: String,
     },
-    /// It is a file of another user, and this process has privileges.
+    /// It is a file of another user, and this process is privileged.
     #[error("{} belongs to another user than {}: chown it", path.display(), own.display())]
     Foreign {
         /// The program.
@@ -121,14 +121,14 @@ fn remedy(folder: &Path, name: &str) -> String {
     }
 }
 
-/// True if this process has a privilege that its user may lack: it is root, it runs as another user, or it
-/// has a capability.
+/// True if this process may do what its user may not: it is root, it runs as another user, or with a
+/// capability.
 fn is_privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     geteuid().is_root() || geteuid() != getuid() || getegid() != getgid() || has_capability(&status)
 }
 
-/// True if a process with this status, proc_pid_status(5), has a capability.
+/// True if a process with this status, proc_pid_status(5), owns a capability.
 fn has_capability(status: &str) -> bool {
     let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
     permitted.is_some_and(|set| u64::from_str_radix(set.trim(), 16) != Ok(0))

@@ -66,7 +66,7 @@ pub fn text(text: &str) {
     print(&harmless(text));
 }
 
-/// Shows a panic, whose message may have text from a file in it, without anything that a terminal obeys.
+/// Shows a panic, whose message may contain text from a file, without anything that a terminal obeys.
 pub fn panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |about| match harmless(&about.to_string()) {

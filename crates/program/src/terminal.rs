@@ -29,12 +29,12 @@ pub fn shows_output() -> bool {
     stdout().is_terminal()
 }
 
-/// True if the standard output may have colours and bold text: a terminal, and `NO_COLOR` is not set.
+/// True if the standard output may show colours and bold text: a terminal, and `NO_COLOR` is not set.
 pub fn styles() -> bool {
     shows_output() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// True if the standard error may have colours: a terminal, and `NO_COLOR` is not set.
+/// True if the standard error may show colours: a terminal, and `NO_COLOR` is not set.
 pub fn error_styles() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

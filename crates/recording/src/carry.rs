@@ -5,7 +5,7 @@
 pub(crate) trait Carry: Sized {
     /// Appends the value.
     fn put(&self, to: &mut Vec<u8>);
-    /// Takes a value from the front; `None` if the bytes have none.
+    /// Takes a value from the front; `None` if the bytes are none.
     fn get(from: &mut &[u8]) -> Option<Self>;
 }
 

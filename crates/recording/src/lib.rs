@@ -46,7 +46,7 @@ pub const SIDES: [&str; 2] = ["forward", "reverse"];
 /// A request to the process that writes.
 #[derive(Debug)]
 pub enum Request {
-    /// Check that the folder has an earlier recording at most.
+    /// Check that the folder contains an earlier recording at most.
     Check,
     /// Write the recording of a direction, in place of its earlier one.
     Write(Box<Part>),
@@ -67,17 +67,17 @@ pub struct Part {
     pub version: String,
     /// The commit of the sources of the bridge, if it is known.
     pub commit: Option<String>,
-    /// The recorded data. A bridge has no flows, no senders, no episodes and no bursts: they are not carried.
+    /// The recorded data. A bridge measures no flows, senders, episodes or bursts: they are not carried.
     pub record: Record,
 }
 
 /// Reason why a request cannot be sent or understood.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The connection has failed.
+    /// The connection failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The other process has another version of the format.
+    /// The other process uses another version of the format.
     #[error("giveway and giveway-net have different versions: install both from one release, or build both")]
     Version,
     /// A request is too long.
@@ -99,7 +99,7 @@ pub fn start(to: &mut impl Write) -> io::Result<()> {
 /// Reads the start of the connection.
 ///
 /// # Errors
-/// If the other process has another version.
+/// If the other process uses another version.
 pub fn started(from: &mut impl Read) -> Result<(), RecordingError> {
     let mut start = [0; START.len()];
     from.read_exact(&mut start)?;

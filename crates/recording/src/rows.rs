@@ -13,7 +13,7 @@ use crate::carry::{Carry, carried_as, fields};
 use crate::{Part, Request, SIDES};
 
 /// The most names of gauges that a process keeps, and the longest in bytes. A name is kept until the process
-/// ends; the disciplines have a few dozen.
+/// ends; the disciplines use a few dozen.
 const NAMES: usize = 1024;
 const LONGEST_NAME: usize = 64;
 
@@ -49,7 +49,7 @@ fields!(DelayRow { time, span, port, source, sojourn, one_way, rate });
 fields!(LinkRow { port, rate, arrived, sent, dropped, marked, utilization, drops, drops_measured });
 fields!(Part { side, title, qdisc, rate, version, commit, record });
 
-/// The fields that the layout of a bridge has; all others are the default.
+/// The fields that a bridge sets in its layout; all others are the default.
 impl Carry for Layout {
     fn put(&self, to: &mut Vec<u8>) {
         self.measured.put(to);
@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// A part whose record has rows of all kinds.
+    /// A part whose record contains rows of all kinds.
     fn part() -> Part {
         let port = PortId(0);
         let mut recorder = Recorder::<()>::new(Layout {

@@ -19,8 +19,8 @@
 //!
 //! An entry that tc has ([`Entry::as_tc`]) is also read as people copy it from commands, from manual pages
 //! and from `tc qdisc show`:
-//! - A number without a unit has the unit of tc(8): microseconds, bit/s, or that of the parameter (`x-bare`
-//!   in its schema), as seconds in `sfq perturb 10`.
+//! - A number without a unit is read as tc(8) reads it: in microseconds, in bit/s, or in the unit of the
+//!   parameter (`x-bare` in its schema), as seconds in `sfq perturb 10`.
 //! - Values follow another one without their names (`x-then`): `netem delay 100ms 10ms 25%`. A word before
 //!   a value may select the parameter (`x-forms`): `loss gemodel 1% 10%`. A list of numbers needs no
 //!   brackets, and may have labels (`x-labels`): `gemodel p 1% r 10%`.

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! # Decisions
-//! - A part has the rows of one point, so that it has the metrics of one scenario.
-//! - A part is in its place before the list has it. So a kill loses the parts since the last list, and no
+//! - A part contains the rows of one point, so that its metrics are those that one scenario measures.
+//! - A part is in its place before the list names it. So a kill loses the parts since the last list, and no
 //!   reader takes a part that is not whole.
-//! - Parts are written every two seconds, and less often in a long run, so that it has few of them.
+//! - Parts are written every two seconds, and less often in a long run, so that it writes few of them.
 //!   [`complete`](DataSet::complete) sorts the rows into one part for each point: the same trials give the
 //!   same bytes, with any number of threads and interruptions.
-//! - Trials of another version of the program are removed: no trial of this one has their keys.
+//! - Trials of another version of the program are removed: this one never asks for their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -62,7 +62,7 @@ pub struct DataSet {
 struct State {
     list: List,
     known: BTreeMap<Key, Row<Measured>>,
-    /// The lists of names of metrics: a list has a hundred names, and thousands of trials have the same.
+    /// The lists of names of metrics: a list contains a hundred names, and thousands of trials share it.
     names: BTreeSet<Arc<[String]>>,
     /// Rows that are not written yet.
     waiting: Vec<Row<Measured>>,
@@ -72,7 +72,7 @@ struct State {
 }
 
 impl DataSet {
-    /// Opens the data set in `dir`, or creates it. `axes` are the columns of its own that each row has. The
+    /// Opens the data set in `dir`, or creates it. `axes` are the further columns of each row. The
     /// front end learns of parts that are damaged, and of trials of another version: they run again.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl DataSet {
         Ok(data)
     }
 
-    /// Reads the parts that the folder has.
+    /// Reads the parts in the folder.
     fn take_over(&mut self, frontend: &dyn Frontend) -> Result<(), FolderError> {
         let dir = self.lock.dir();
         let failed = |source| FolderError::Write { path: dir.path().join(TRIALS), source };
@@ -145,7 +145,7 @@ impl DataSet {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes the files that the list does not have. A number above all of theirs is free.
+    /// Removes the files that the list does not name. A number above all of theirs is free.
     fn remove_others(&self) -> Result<(), FolderError> {
         let dir = self.lock.dir();
         let failed = |source| FolderError::Write { path: dir.path().join(TRIALS), source };
@@ -254,7 +254,7 @@ impl Store<Measured> for DataSet {
     }
 }
 
-/// The list of the parts of the data set in a folder; `None` if it has none.
+/// The list of the parts of the data set in a folder; `None` without one.
 fn list_in(dir: &Dir) -> Result<Option<List>, Damage> {
     let place = dir.path().join(LIST);
     match dir.read(LIST) {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Rows are written after this time, or after [`SHARE`] of the time so far, so that a long run has few parts.
+/// Rows are written after this time, or after [`SHARE`] of the time so far: a long run writes few parts.
 const OFTEN: Duration = Duration::from_secs(2);
 const SHARE: u32 = 20;
 

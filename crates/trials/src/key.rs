@@ -3,9 +3,9 @@
 //! A trial is a pure function of its scenario, its discipline, its seed and the version of the program. Its
 //! key is a hash of these, so a result under the key of a trial is the result of that trial, in any folder.
 //!
-//! The hash has the part of the scenario that decides results ([`Scenario::identity`]): neither titles nor
-//! the other disciplines and seeds. It has the contents of the files that the scenario names, and not their
-//! paths, so a folder may be moved.
+//! The hash covers the part of the scenario that decides results ([`Scenario::identity`]): neither titles nor
+//! the other disciplines and seeds. It covers the contents of the files that the scenario names, and not
+//! their paths, so a folder may be moved.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub fn version(scenario: &Scenario) -> &'static str {
 pub struct Identity([u8; 32]);
 
 impl Identity {
-    /// The identity of a scenario for this program. `files` has the digests of files that were read before.
+    /// The identity of a scenario for this program. `files` keeps the digests of files that were read before.
     pub fn of(scenario: &Scenario, files: &Digests) -> Identity {
         let mut hash = Sha256::new();
         hash.update(version(scenario).as_bytes());

@@ -1,6 +1,6 @@
 //! Trials: one scenario with one discipline and one seed, run by the thousands.
 //!
-//! Every command that runs trials uses this crate for what they have in common: the [`key`] of a trial, the
+//! Every command that runs trials uses this crate for what they share: the [`key`] of a trial, the
 //! loop over many of them ([`Runs`]: threads, order, progress, stop, panics), and the stores of their results
 //! ([`Store`]). A command decides which trials run, and what their results mean.
 //!

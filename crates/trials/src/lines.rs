@@ -1,9 +1,9 @@
 //! A store in a file, with a sealed line for each result.
 //!
-//! It suits results that are no metrics, and of which a command has some hundreds. The first line says of
+//! It suits results that are no metrics, and of which a command makes some hundreds. The first line says of
 //! what the results are; a file of something else is replaced. Each further line is a key with its result,
-//! written as soon as the trial finishes, so a kill loses no result. A line that has changed, or that a kill
-//! has cut off, is left out, and its trial runs again.
+//! written as soon as the trial finishes, so a kill loses no result. A line that was changed or cut off
+//! is left out, and its trial runs again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -45,8 +45,8 @@ pub struct Lines<R> {
 }
 
 impl<R: Clone + Serialize + DeserializeOwned> Lines<R> {
-    /// Opens the file at `path`, which may have results already, or creates it. `about` says of what they
-    /// are. `rights` are those of a new file. The front end learns of damaged lines.
+    /// Opens the file at `path`, which may contain results already, or creates it. `about` says of what they
+    /// are. A new file gets the rights `rights`. The front end learns of damaged lines.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -1,6 +1,6 @@
 //! The trials of other folders: of sweeps, of cards, and of runs.
 //!
-//! A trial is found by its key, so a folder of another scenario or version has none that is taken. Every byte
+//! A trial is found by its key, so none is taken from a folder of another scenario or version. Every byte
 //! of a part is checked before it is read, and a part is read when one of its trials is taken.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub struct Reuse {
 /// A folder whose trials cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum ReuseError {
-    /// It has no trials.
+    /// It contains no trials.
     #[error("{path} has no trials: name the folder of a sweep, of a card or of a run", path = .0.display())]
     Nothing(PathBuf),
     /// Another process writes it.
@@ -52,7 +52,7 @@ pub enum ReuseError {
         /// The process, and the time since when it writes.
         holder: String,
     },
-    /// It has another format.
+    /// It was written in another format.
     #[error("{path} has format {found}, and this version reads format {reads}: run the command that made it again", path = path.display())]
     Format {
         /// The folder.
@@ -196,7 +196,7 @@ impl Reuse {
         self.places.get(&key).copied().unwrap_or((usize::MAX, 0))
     }
 
-    /// The results of a trial; `None` if the folders do not have it.
+    /// The results of a trial; `None` if it is in none of the folders.
     ///
     /// # Errors
     /// If its part was damaged since it was opened.
@@ -212,7 +212,7 @@ impl Reuse {
     }
 }
 
-/// The format of sweeps that is read here, which is that of `giveway_sweep::Manifest`.
+/// The format of sweeps that is read here: `giveway_sweep::Manifest` writes it.
 const SWEEPS: u64 = 2;
 
 fn check_format(folder: &Path, bytes: &[u8]) -> Result<(), ReuseError> {
@@ -226,7 +226,7 @@ fn check_format(folder: &Path, bytes: &[u8]) -> Result<(), ReuseError> {
     Ok(())
 }
 
-/// A store that also has the trials of other folders. It keeps what it takes from them.
+/// A store with the trials of other folders behind it. It keeps what it takes from them.
 pub struct Reusing<'a> {
     /// The store that keeps results.
     pub own: &'a dyn Store<Measured>,

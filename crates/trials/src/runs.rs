@@ -1,4 +1,4 @@
-//! Runs many tasks on threads. It is the only loop over trials: it has the threads, the order of results,
+//! Runs many tasks on threads. It is the only loop over trials. It owns the threads, the order of results,
 //! the end after an error, the progress, the stop of the user, and the panics.
 //!
 //! A task is one trial, or several that belong together. Tasks begin in order. Their results go to the
@@ -43,7 +43,7 @@ pub struct Runs<'a> {
 /// The end of a trial.
 #[derive(Debug, PartialEq)]
 pub enum Ended<R> {
-    /// It has a result.
+    /// It ended with a result.
     Finished(R),
     /// The user stopped it, or nobody wants its result any more.
     Stopped,
@@ -61,7 +61,7 @@ pub trait Take<R> {
         IDLE
     }
 
-    /// No result has arrived for a while, or no further one will. After a break, no task is wanted.
+    /// No result arrived for a while, or no further one will. After a break, no task is wanted.
     fn idle(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -92,7 +92,7 @@ impl<'a> Runs<'a> {
     /// Runs the tasks with the numbers 0 to `count`, and returns their results in order.
     ///
     /// # Errors
-    /// The error of the first task that has one.
+    /// The error of the first task that fails.
     pub fn all<R: Send, E: Send>(
         &self,
         count: usize,
@@ -104,7 +104,7 @@ impl<'a> Runs<'a> {
         slots.into_iter().map_while(|slot| slot).collect()
     }
 
-    /// The results of trials, in order: those of the store, and those of trials that run now, which the store
+    /// The results of trials, in order: some are in the store, and the other trials run now, and the store
     /// keeps. `run` gets the place of a trial.
     ///
     /// # Errors
@@ -138,7 +138,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Runs the tasks with the numbers 0 to `count`, and hands each result to `take` as it comes. A task may
-    /// have no result.
+    /// end without a result.
     pub fn each<R: Send>(
         &self,
         count: u64,
@@ -236,7 +236,7 @@ impl<R: Clone, E: From<FolderError>> Take<Result<R, E>> for Keeping<'_, R, E> {
 }
 
 impl Turn<'_> {
-    /// True if the user has stopped the runs, or nobody wants the result of this task any more.
+    /// True if the user stopped the runs, or nobody wants the result of this task any more.
     pub fn is_over(&self) -> bool {
         self.runs.frontend.stopped() || !(self.wanted)()
     }

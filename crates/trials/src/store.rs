@@ -10,7 +10,7 @@ use crate::key::Key;
 
 /// Keeps results of trials.
 pub trait Store<R> {
-    /// The result of a trial, if the store has it.
+    /// The result of a trial, if it is in the store.
     fn find(&self, trial: &Row<()>) -> Option<R>;
 
     /// Keeps the result of a trial. It may be written later.

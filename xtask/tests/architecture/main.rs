@@ -431,7 +431,7 @@ fn the_two_programs_link_only_what_they_need() {
     assert!(found.is_empty(), "giveway links {found:?}");
 }
 
-/// After a build of `giveway`, that of `giveway-net` takes a minute: both are linked from the same compiled
+/// After `giveway`, the build of `giveway-net` takes a minute: both are linked from the same compiled
 /// crates, as long as both ask the same features of them.
 #[test]
 fn the_two_programs_are_linked_from_the_same_compiled_crates() {

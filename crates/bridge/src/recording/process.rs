@@ -1,4 +1,4 @@
-//! The process that writes a recording: `giveway`, which this program has started without its privileges.
+//! The process that writes a recording: `giveway`, which this program started without its privileges.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -32,7 +32,7 @@ pub enum WriteError {
     /// The process could not write it. This is its message.
     #[error("{0}")]
     Refused(String),
-    /// The process has ended, or does not answer.
+    /// The process ended, or does not answer.
     #[error("the process that writes the recording is gone ({0})")]
     Gone(io::Error),
 }
@@ -54,7 +54,7 @@ struct Connection {
 
 impl WritingProcess {
     /// Starts the program `giveway` for a folder, whose path for messages is `shown`. After `stop` was set,
-    /// answers have a time limit.
+    /// answers are awaited for a limited time.
     ///
     /// # Errors
     /// The error of the system.

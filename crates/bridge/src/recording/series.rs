@@ -1,4 +1,4 @@
-//! The samples of a direction, thinned out so that their number has a bound.
+//! The samples of a direction, thinned out so that their number is bounded.
 
 use giveway_measure::QueueRow;
 
@@ -9,7 +9,7 @@ const MAX_SAMPLES: usize = 6_000;
 ///
 /// When there are too many, every second one is removed, and from then on only every second new one is kept;
 /// and so on. So the interval between samples grows, but it is the same over the whole recording, and memory
-/// and files have a bound.
+/// and files are bounded.
 #[derive(Default)]
 pub struct Series {
     /// Rows of all samples. A sample is one row with the backlog, and one row for each gauge.

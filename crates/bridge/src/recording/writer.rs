@@ -1,4 +1,4 @@
-//! The thread that makes tables of a recording, and has them written by another process.
+//! The thread that collects the data of a recording, which another process writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -81,7 +81,7 @@ pub struct Load {
     /// Largest backlog, in packets (300p) or bytes (500kb); short for the parameter limit
     #[arg(long, value_name = "LIMIT")]
     pub limit: Option<Limit>,
-    /// trr: reserved rate of each flow whose packets have this mark, as in 1=2mbit; may be repeated
+    /// trr: reserved rate of each flow whose packets carry this mark, as in 1=2mbit; may be repeated
     #[arg(long, value_name = "MARK=RATE", value_parser = reservation)]
     pub reserve: Vec<(u32, u64)>,
     /// bsq: next hops of packets with this mark, nearest first, as in 1=4 or 2=5.7; may be repeated

@@ -217,7 +217,7 @@ fn other_rates(reading: &mut Reading, spec: &Spec, node: &Node, port: &Port) {
     }
 }
 
-/// The label that compares a limit to the path: the port, its rate or that of its shaper, and the
+/// The label that compares a limit to the path: the port, its rate or the rate of its shaper, and the
 /// bandwidth-delay product in packets.
 fn proportion(port: &Port, shaped: Option<Rate>, trip: Span) -> String {
     let packets = shaped.unwrap_or(port.rate).bytes_per_s() * trip.as_s() / port.mtu.0 as f64;
