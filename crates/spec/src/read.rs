@@ -290,7 +290,7 @@ impl<'a, S> Words<'a, S> {
         }
         let of_items = scope.kind(scope.items(schema));
         let is_scalar = !matches!(of_items, Kind::Spec | Kind::Record | Kind::Switch);
-        if kind == Kind::List && is_scalar && self.is_item(scope, name.text, 0) {
+        if scope.as_tc && kind == Kind::List && is_scalar && self.is_item(scope, name.text, 0) {
             return self.bare_list(scope, name.text, &of_items);
         }
         let Some(word) = self.next() else {
