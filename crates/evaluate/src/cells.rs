@@ -199,6 +199,11 @@ pub fn cells() -> Vec<Cell> {
     CELLS.iter().map(cell).collect()
 }
 
+/// The place of a cell among all; `None` for a cell of the caller.
+pub(crate) fn place(name: &str) -> Option<usize> {
+    CELLS.iter().position(|(known, _)| *known == name)
+}
+
 /// The cells with these names. A name denotes a cell, a group, or the beginning of one before a star.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use giveway_scenario::{Draft, Scenario, Trial};
 use giveway_trials::{Digests, Ended, Frontend, Identity, Runs, Store, Unit};
 use serde::{Deserialize, Serialize};
 
-use crate::cells::{Cell, cells};
+use crate::cells::{Cell, place};
 use crate::error::EvaluateError;
 
 /// The timing of the hosts in a run.
@@ -98,7 +98,7 @@ impl Prepared<'_> {
         let written: Vec<String> = self.scenario.compared().into_iter().map(|one| one.written).collect();
         let form = if self.short { "short" } else { "long" };
         let axes = [&*self.cell.name, self.timing.name(), form].map(|text| Some(Quantity::Text(text.into())));
-        let point = cells().iter().position(|cell| cell.name == self.cell.name).unwrap_or(usize::MAX);
+        let point = place(&self.cell.name).unwrap_or(usize::MAX);
         let mut trials = self.scenario.trials();
         trials.sort_by_key(|trial| self.scenario.seeds.iter().position(|seed| *seed == trial.seed));
         let row = |trial: Trial| {

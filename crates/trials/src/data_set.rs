@@ -12,12 +12,17 @@
 //!   reader takes a part that is not whole.
 //! - Parts are written every two seconds, and less often in a long run, so that it writes few of them.
 //!   [`complete`](DataSet::complete) sorts the rows into one part for each point: the same trials give the
-//!   same bytes, with any number of threads and interruptions.
+//!   same files, with any number of threads and interruptions. The list names the parts before and after,
+//!   while they are exchanged.
+//! - A folder whose trials no list names belongs to something else, such as a sweep. It is refused, and so is
+//!   one whose list is damaged: nothing is removed without knowing what it is.
 //! - Trials of another version of the program are removed: this one never asks for their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use giveway_files::Dir;
 use giveway_record::dataset::{self, Axis, Measured, Part, Row};
@@ -48,6 +53,9 @@ struct List {
     giveway_trials: u64,
     version: String,
     files: Files,
+    /// The parts that are about to take the place of these.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    next: Files,
 }
 
 /// A data set of trials in a folder, open for writing by this process only.
@@ -64,8 +72,8 @@ struct State {
     known: BTreeMap<Key, Row<Measured>>,
     /// The lists of names of metrics: a list contains a hundred names, and thousands of trials share it.
     names: BTreeSet<Arc<[String]>>,
-    /// Rows that are not written yet.
-    waiting: Vec<Row<Measured>>,
+    /// The trials whose rows are not written yet.
+    waiting: Vec<Key>,
     /// The number of the next part.
     next: u64,
     due: Due,
@@ -76,7 +84,7 @@ impl DataSet {
     /// front end learns of parts that are damaged, and of trials of another version: they run again.
     ///
     /// # Errors
-    /// If another process writes the folder, or it cannot be written.
+    /// If the folder contains something else, another process writes it, or it cannot be written.
     pub fn open(
         dir: &Path,
         axes: &[Axis],
@@ -84,7 +92,8 @@ impl DataSet {
         frontend: &dyn Frontend,
     ) -> Result<DataSet, FolderError> {
         let lock = Lock::take(dir)?;
-        let list = List { giveway_trials: FORMAT, version: version.to_owned(), files: Files::new() };
+        let (files, next) = (Files::new(), Files::new());
+        let list = List { giveway_trials: FORMAT, version: version.to_owned(), files, next };
         let state = State {
             list,
             known: BTreeMap::new(),
@@ -101,42 +110,42 @@ impl DataSet {
     /// Reads the parts in the folder.
     fn take_over(&mut self, frontend: &dyn Frontend) -> Result<(), FolderError> {
         let dir = self.lock.dir();
-        let failed = |source| FolderError::Write { path: dir.path().join(TRIALS), source };
-        dir.make(TRIALS, 0o777).map_err(failed)?;
-        let found = match list_in(dir) {
-            Ok(found) => found,
-            Err(damage) => {
-                frontend.message(&format!("{damage}: its trials run again"));
-                None
-            }
-        };
+        let list = list_in(dir)?;
+        dir.make(TRIALS, 0o777).map_err(|source| unwritable(dir, source))?;
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let files = match found {
-            Some(list) if list.version == state.list.version => list.files,
-            Some(list) => {
-                if !list.files.is_empty() {
-                    frontend.message(&format!(
-                        "the trials in {} are of Giveway {}, and this is {}: they run again",
-                        dir.path().display(),
-                        list.version,
-                        state.list.version
-                    ));
-                }
-                Files::new()
+        let list = list.filter(|list| {
+            let is_same = list.version == state.list.version;
+            if !is_same && !list.files.is_empty() {
+                frontend.message(&format!(
+                    "the trials in {} are of Giveway {}, and this is {}: they run again",
+                    dir.path().display(),
+                    list.version,
+                    state.list.version
+                ));
             }
-            None => Files::new(),
+            is_same
+        });
+        let (files, next) = list.map_or_else(Default::default, |list| (list.files, list.next));
+        let read = |name: &str, digest: &Digest| {
+            let rows = Part::open(dir, name, digest).and_then(|part| dataset::read(&part, &self.axes));
+            rows.map(|rows| (rows, digest.clone()))
         };
-        for (name, digest) in files {
-            let read = Part::open(dir, &name, &digest).and_then(|part| dataset::read(&part, &self.axes));
-            match read {
-                Ok(rows) => {
-                    state.known.extend(rows.into_iter().map(|row| (row.key, row)));
-                    state.list.files.insert(name, digest);
+        for name in files.keys().chain(next.keys().filter(|name| !files.contains_key(*name))) {
+            let found = files.get(name).map(|digest| read(name, digest));
+            // The process that exchanged parts was killed.
+            let later = || next.get(name).and_then(|digest| read(name, digest).ok());
+            match found {
+                Some(Err(damage)) if later().is_none() => {
+                    frontend.message(&format!("{damage}: its trials run again"));
                 }
-                Err(damage) => frontend.message(&format!("{damage}: its trials run again")),
+                found => {
+                    let Some((rows, digest)) = found.and_then(Result::ok).or_else(later) else { continue };
+                    state.known.extend(rows.into_iter().map(|row| (row.key, row)));
+                    state.list.files.insert(name.clone(), digest);
+                }
             }
         }
-        // The list has only parts that are read, and the folder only parts that are listed.
+        // The list names only parts that were read, and the folder contains only parts that are listed.
         self.lock_state().write_list(dir)?;
         self.remove_others()
     }
@@ -145,15 +154,13 @@ impl DataSet {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes the files that the list does not name. A number above all of theirs is free.
+    /// Removes the parts that the list does not name. A number above all of theirs is free.
     fn remove_others(&self) -> Result<(), FolderError> {
         let dir = self.lock.dir();
-        let failed = |source| FolderError::Write { path: dir.path().join(TRIALS), source };
         let mut state = self.lock_state();
-        for (name, _) in dir.enter(TRIALS).and_then(|inner| inner.entries()).map_err(failed)? {
-            let name = format!("{TRIALS}/{}", name.to_string_lossy());
+        for name in parts_in(dir)? {
             if !state.list.files.contains_key(&name) {
-                dir.remove_file(&name).map_err(failed)?;
+                dir.remove_file(&name).map_err(|source| unwritable(dir, source))?;
             }
         }
         state.next =
@@ -171,28 +178,40 @@ impl DataSet {
     /// # Errors
     /// If a part cannot be written; then the data set remains as it is.
     pub fn complete(&self) -> Result<(), FolderError> {
+        let dir = self.lock.dir();
         let mut state = self.lock_state();
-        state.write(self.lock.dir(), &self.axes)?;
-        let mut points: BTreeMap<u64, Vec<&Row<Measured>>> = BTreeMap::new();
-        for row in state.known.values() {
-            points.entry(row.point).or_default().push(row);
-        }
-        if points.len() == state.list.files.len() {
+        state.write(dir, &self.axes)?;
+        if state.list.files.keys().all(|name| number_of(name).is_none()) {
             return Ok(());
         }
-        let (mut files, mut next) = (Files::new(), state.next);
-        for rows in points.into_values() {
-            let mut rows: Vec<Row<Measured>> = rows.into_iter().cloned().collect();
-            rows.sort_by(|a, b| (&a.qdisc, a.seed, a.key).cmp(&(&b.qdisc, b.seed, b.key)));
-            let name = part_name(next);
-            next += 1;
-            files.insert(name.clone(), dataset::write(self.lock.dir(), &name, &self.axes, &rows)?);
+        let mut next = Files::new();
+        for (point, rows) in by_point(state.known.values()) {
+            let digest = dataset::write(dir, &sorted_name("sorted", point), &self.axes, &rows)?;
+            next.insert(sorted_name("point", point), digest);
         }
-        (state.list.files, state.next) = (files, next);
-        state.write_list(self.lock.dir())?;
+        state.list.next = next;
+        state.write_list(dir)?;
+        for point in by_point(state.known.values()).into_keys() {
+            let renamed = dir.rename(sorted_name("sorted", point), sorted_name("point", point));
+            renamed.map_err(|source| unwritable(dir, source))?;
+        }
+        state.list.files = std::mem::take(&mut state.list.next);
+        state.write_list(dir)?;
         drop(state);
         self.remove_others()
     }
+}
+
+/// Rows by their point, in an order that does not depend on when they were kept.
+fn by_point<'a>(rows: impl Iterator<Item = &'a Row<Measured>>) -> BTreeMap<u64, Vec<Row<Measured>>> {
+    let mut points: BTreeMap<u64, Vec<Row<Measured>>> = BTreeMap::new();
+    for row in rows {
+        points.entry(row.point).or_default().push(row.clone());
+    }
+    for rows in points.values_mut() {
+        rows.sort_by(|a, b| (&a.qdisc, a.seed, a.key).cmp(&(&b.qdisc, b.seed, b.key)));
+    }
+    points
 }
 
 impl State {
@@ -213,11 +232,7 @@ impl State {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let mut points: BTreeMap<u64, Vec<Row<Measured>>> = BTreeMap::new();
-        for row in &self.waiting {
-            points.entry(row.point).or_default().push(row.clone());
-        }
-        for rows in points.into_values() {
+        for rows in by_point(self.waiting.iter().filter_map(|key| self.known.get(key))).into_values() {
             let name = part_name(self.next);
             let digest = dataset::write(dir, &name, axes, &rows)?;
             self.next += 1;
@@ -241,7 +256,7 @@ impl Store<Measured> for DataSet {
     fn keep(&self, mut row: Row<Measured>) -> Result<(), FolderError> {
         let mut state = self.lock_state();
         row.result.names = state.shared(row.result.names);
-        state.waiting.push(row.clone());
+        state.waiting.push(row.key);
         state.known.insert(row.key, row);
         if state.waiting.len() >= MAX_WAITING || state.due.patience().is_zero() {
             state.write(self.lock.dir(), &self.axes)?;
@@ -249,19 +264,55 @@ impl Store<Measured> for DataSet {
         Ok(())
     }
 
+    fn patience(&self) -> Duration {
+        self.lock_state().due.patience()
+    }
+
     fn flush(&self) -> Result<(), FolderError> {
         self.lock_state().write(self.lock.dir(), &self.axes)
     }
 }
 
-/// The list of the parts of the data set in a folder; `None` without one.
-fn list_in(dir: &Dir) -> Result<Option<List>, Damage> {
+/// The list of the parts of the data set in a folder; `None` for a folder without trials.
+///
+/// # Errors
+/// If the folder contains trials that no list names, or its list is damaged or of another format.
+fn list_in(dir: &Dir) -> Result<Option<List>, FolderError> {
     let place = dir.path().join(LIST);
+    let unknown = |why: String| FolderError::Trials { path: dir.path().to_owned(), why };
     match dir.read(LIST) {
-        Ok(bytes) => open_sealed(&bytes, &place).map(|(list, _)| Some(list)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Damage::new(&place, error)),
+        Ok(bytes) => match open_sealed::<List>(&bytes, &place) {
+            Ok((List { giveway_trials, .. }, _)) if giveway_trials != FORMAT => Err(unknown(format!(
+                "{LIST} has format {giveway_trials}, and this version reads format {FORMAT}"
+            ))),
+            Ok((list, _)) => Ok(Some(list)),
+            Err(damage) => Err(unknown(damage.to_string())),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => match parts_in(dir)?.first() {
+            Some(part) => Err(unknown(format!("it contains {part}, and no {LIST} that names it"))),
+            None => Ok(None),
+        },
+        Err(error) => Err(unknown(Damage::new(&place, error).to_string())),
     }
+}
+
+/// The parts in a folder, listed or not, by their names in it.
+fn parts_in(dir: &Dir) -> Result<Vec<String>, FolderError> {
+    let entries = match dir.enter(TRIALS).and_then(|inner| inner.entries()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|source| unwritable(dir, source))?,
+    };
+    let names = entries.into_iter().map(|(name, _)| format!("{TRIALS}/{}", name.to_string_lossy()));
+    Ok(names.filter(|name| [".parquet", ".tmp"].iter().any(|end| name.ends_with(end))).collect())
+}
+
+fn unwritable(dir: &Dir, source: io::Error) -> FolderError {
+    FolderError::Write { path: dir.path().join(TRIALS), source }
+}
+
+/// The name of the sorted part of a point, which is final or about to be.
+fn sorted_name(kind: &str, point: u64) -> String {
+    format!("{TRIALS}/{kind}-{point:08}.parquet")
 }
 
 fn part_name(number: u64) -> String {
@@ -358,7 +409,9 @@ mod tests {
             }
             let data = open(dir.path(), &Listening::default());
             data.complete().unwrap();
-            let parts: Vec<Vec<u8>> = parts(dir.path()).iter().map(|part| fs::read(part).unwrap()).collect();
+            let name = |part: &PathBuf| part.file_name().unwrap().to_owned();
+            let parts: Vec<_> =
+                parts(dir.path()).iter().map(|part| (name(part), fs::read(part).unwrap())).collect();
             assert_eq!(parts.len(), 2);
             (parts, open_again(dir, data))
         };
@@ -368,7 +421,62 @@ mod tests {
             open(dir.path(), &Listening::default()).count()
         }
         let (one, all) = folder(&[1, 2, 3, 4, 5], false);
-        assert_eq!((folder(&[5, 3, 1, 2, 4], true).0, all), (one, 5));
+        for interrupted in [true, false] {
+            assert_eq!(folder(&[5, 3, 1, 2, 4], interrupted).0, one);
+        }
+        assert_eq!(all, 5);
+    }
+
+    /// A process that is killed while it exchanges parts loses none: some have their final name, and some
+    /// have not.
+    #[test]
+    fn a_kill_during_the_exchange_loses_no_trial() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = open(dir.path(), &Listening::default());
+        (1..5).for_each(|key| data.keep(row(key, key as u64 % 2)).unwrap());
+        data.complete().unwrap();
+        let before = parts(dir.path());
+        (5..9).for_each(|key| data.keep(row(key, key as u64 % 2)).unwrap());
+        data.flush().unwrap();
+        let kept: Vec<_> =
+            parts(dir.path()).iter().map(|part| (part.clone(), fs::read(part).unwrap())).collect();
+        let listed: List = list_in(data.lock.dir()).unwrap().unwrap();
+        data.complete().unwrap();
+        let after: List = list_in(data.lock.dir()).unwrap().unwrap();
+        drop(data);
+        // The first part is renamed, and the second one is not; those before are still there.
+        for (part, bytes) in kept.iter().filter(|(part, _)| *part != before[0]) {
+            fs::write(part, bytes).unwrap();
+        }
+        let list = List { next: after.files, ..listed };
+        fs::write(dir.path().join(LIST), seal(&list).0).unwrap();
+        let listening = Listening::default();
+        assert_eq!(open(dir.path(), &listening).count(), 8);
+        assert_eq!(listening.0.into_inner().unwrap(), [""; 0]);
+    }
+
+    /// A sweep has parts in a folder of the same name, and another program may have, too.
+    #[test]
+    fn the_trials_of_others_are_refused_and_stay() {
+        let refused = |dir: &Path| {
+            let opened = DataSet::open(dir, &[], giveway_sources::SIMULATION, &Silent);
+            opened.err().unwrap().to_string()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(TRIALS)).unwrap();
+        let part = dir.path().join("trials/part-00000000.parquet");
+        fs::write(&part, "of a sweep").unwrap();
+        let said = refused(dir.path());
+        assert!(said.contains("it contains trials/part-00000000.parquet, and no trials.json"), "{said}");
+        fs::write(dir.path().join(LIST), "{}").unwrap();
+        let said = refused(dir.path());
+        assert!(said.contains("trials.json is damaged") && said.contains("Nothing was changed"), "{said}");
+        let list =
+            List { giveway_trials: 2, version: String::new(), files: Files::new(), next: Files::new() };
+        fs::write(dir.path().join(LIST), seal(&list).0).unwrap();
+        let said = refused(dir.path());
+        assert!(said.contains("has format 2, and this version reads format 1"), "{said}");
+        assert_eq!(fs::read_to_string(part).unwrap(), "of a sweep");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use giveway_files::Dir;
 use giveway_record::dataset::{self, Axis, Measured, Part, Row};
@@ -257,6 +258,10 @@ impl Store<Measured> for Reusing<'_> {
 
     fn keep(&self, row: Row<Measured>) -> Result<(), FolderError> {
         self.own.keep(row)
+    }
+
+    fn patience(&self) -> Duration {
+        self.own.patience()
     }
 
     fn flush(&self) -> Result<(), FolderError> {

@@ -61,7 +61,7 @@ pub trait Take<R> {
         IDLE
     }
 
-    /// No result arrived for a while, or no further one will. After a break, no task is wanted.
+    /// No result arrived for a while, or no further one will, at the end. After a break, no task is wanted.
     fn idle(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -104,8 +104,8 @@ impl<'a> Runs<'a> {
         slots.into_iter().map_while(|slot| slot).collect()
     }
 
-    /// The results of trials, in order: some are in the store, and the other trials run now, and the store
-    /// keeps. `run` gets the place of a trial.
+    /// The results of trials, in order. Those in the store do not run again, and it keeps those of the others.
+    /// `run` gets the place of a trial.
     ///
     /// # Errors
     /// The first error of a trial, or of the store. The trials that finished before are kept.
@@ -117,23 +117,16 @@ impl<'a> Runs<'a> {
     ) -> Result<Vec<R>, E> {
         let mut results: Vec<Option<R>> = trials.iter().map(|trial| store.find(trial)).collect();
         let missing: Vec<usize> = (0..trials.len()).filter(|place| results[*place].is_none()).collect();
-        for _ in missing.len()..trials.len() {
-            self.progress.part().done(1.0);
-        }
+        (missing.len()..trials.len()).for_each(|_| self.turn().skip());
         let mut keeping = Keeping { trials, missing: &missing, store, results: &mut results, error: None };
         self.each(
             missing.len() as u64,
             |number, turn| Some(run(missing[number as usize], turn)),
             &mut keeping,
         );
-        let error = keeping.error.map(|(_, error)| error);
-        let written = store.flush();
-        match error {
-            Some(error) => Err(error),
-            None => {
-                written?;
-                Ok(results.into_iter().flatten().collect())
-            }
+        match keeping.error {
+            Some((_, error)) => Err(error),
+            None => Ok(results.into_iter().flatten().collect()),
         }
     }
 
@@ -225,6 +218,10 @@ impl<R: Clone, E: From<FolderError>> Take<Result<R, E>> for Keeping<'_, R, E> {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => self.fail(place, error),
         }
+    }
+
+    fn patience(&self) -> Duration {
+        self.store.patience()
     }
 
     fn idle(&mut self) -> ControlFlow<()> {

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use giveway_record::FolderError;
 use giveway_record::dataset::Row;
 
 use crate::key::Key;
+
+/// The patience of a store that writes at once.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// Keeps results of trials.
 pub trait Store<R> {
@@ -19,7 +23,12 @@ pub trait Store<R> {
     /// If it cannot be written.
     fn keep(&self, row: Row<R>) -> Result<(), FolderError>;
 
-    /// Writes what was kept, as far as it is due.
+    /// The time until something that was kept is due to be written.
+    fn patience(&self) -> Duration {
+        IDLE
+    }
+
+    /// Writes what was kept.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -103,6 +103,14 @@ pub enum FolderError {
         /// The damage.
         damage: Damage,
     },
+    /// The folder cannot keep trials: it contains others, or what it contains is unknown.
+    #[error("{path} cannot keep trials: {why}. Nothing was changed. Name another folder", path = path.display())]
+    Trials {
+        /// The folder.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// A finished trial was damaged while the folder was in use.
     #[error("{0}. The same command repeats it")]
     Damaged(Damage),
@@ -118,6 +126,7 @@ impl FolderError {
                 | FolderError::Format { .. }
                 | FolderError::Link { .. }
                 | FolderError::Unknown { .. }
+                | FolderError::Trials { .. }
         )
     }
 }
