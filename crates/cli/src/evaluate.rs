@@ -131,17 +131,17 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             Ok((request(args, candidate)?, dir))
         })
         .collect::<Result<_, CliError>>()?;
-    // A folder that cannot be written ends the command before anything runs.
-    for (_, dir) in &requests {
-        let failed = |source| giveway_record::FolderError::Write { path: dir.clone(), source };
-        Dir::create(&dir.join("cells")).map_err(failed)?;
-    }
     let frontend = Terminal { quiet: args.quiet };
     let other = Reuse::of(&args.reuse, &frontend)?;
     // The cards of one command share their runs.
     let place = if many { &base } else { &requests[0].1 };
     let version = if args.testbed { giveway_sources::TESTBED } else { giveway_sources::SIMULATION };
     let data = DataSet::open(place, &axes(), version, &frontend)?;
+    // A folder that cannot be written ends the command before anything runs.
+    for (_, dir) in &requests {
+        let failed = |source| giveway_record::FolderError::Write { path: dir.clone(), source };
+        Dir::create(&dir.join("cells")).map_err(failed)?;
+    }
     if data.count() > 0 && !args.quiet {
         show::message(&format!("{} has {} runs, which are not repeated", place.display(), data.count()));
     }

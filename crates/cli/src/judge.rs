@@ -100,13 +100,15 @@ pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         jobs: args.jobs.map_or_else(processors, usize::from),
         ..Request::default()
     };
+    let frontend = Terminal { quiet: args.quiet };
+    let other = Reuse::of(&args.reuse, &frontend)?;
     // Nothing is written before the flags are checked.
     let dir = args.out.clone().unwrap_or_else(|| Path::new("judged").join(file_name(name)));
     let _lock = Lock::take(&dir)?;
     let judgement = match candidate {
         Ok(candidate) => {
             stop::listen();
-            judged(candidate.as_ref(), &request, args, &dir)?
+            judged(candidate.as_ref(), &request, args, &dir, (&other, &frontend))?
         }
         Err(rejected) => Judgement::refused(name, &args.against, rejected),
     };
@@ -125,22 +127,20 @@ fn judged(
     request: &Request,
     args: &Args,
     dir: &Path,
+    (other, frontend): (&Reuse, &Terminal),
 ) -> Result<Judgement, CliError> {
-    let frontend = Terminal { quiet: args.quiet };
-    let other = Reuse::of(&args.reuse, &frontend)?;
     let about = format!("{} against {}", candidate.name(), request.baseline);
-    let open = |name: &str| dir.join(name);
     let failed = |source| FolderError::Write { path: dir.to_owned(), source };
     let own: Lines<Observed> =
-        Lines::open(&open("candidate.jsonl"), &about, RIGHTS, &frontend).map_err(failed)?;
+        Lines::open(&dir.join("candidate.jsonl"), &about, RIGHTS, frontend).map_err(failed)?;
     let baseline: Lines<Measured> =
-        Lines::open(&open("baseline.jsonl"), &about, RIGHTS, &frontend).map_err(failed)?;
+        Lines::open(&dir.join("baseline.jsonl"), &about, RIGHTS, frontend).map_err(failed)?;
     let found = own.found() + baseline.found();
     if found > 0 && !args.quiet {
         show::message(&format!("{} has {found} runs, which are not repeated", dir.display()));
     }
-    let stores = Stores { candidate: &own, baseline: &Reusing::new(&baseline, &other) };
-    match judge_with(candidate, request, stores, &frontend) {
+    let stores = Stores { candidate: &own, baseline: &Reusing::new(&baseline, other) };
+    match judge_with(candidate, request, stores, frontend) {
         Err(EvaluateError::Stopped) => {
             let all = match args.secret {
                 Some(_) => "",

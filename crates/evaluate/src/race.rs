@@ -42,7 +42,7 @@ pub(crate) struct Rules<'a> {
 }
 
 /// Runs settings in the short form of the cells. `best` contains the best score so far for each number of
-/// seeds and each discipline; earlier races may have set it. The default scores 0.
+/// seeds and each discipline, also from earlier races. The default scores 0.
 ///
 /// # Errors
 /// If a run fails.

@@ -6,6 +6,7 @@
 //! dir.rs       a folder by its descriptor: no component of a path in it is a link
 //! exchange.rs  two names in one step
 //! new_file.rs  a file that replaces another one, atomically
+//! occupied.rs  an output file replaces a file of its own kind only
 //! walk.rs      the way to a folder: links of other users are not followed by root
 //! ```
 
@@ -16,6 +17,7 @@ mod exchange;
 pub mod input;
 #[cfg(unix)]
 mod new_file;
+mod occupied;
 #[cfg(unix)]
 mod walk;
 
@@ -25,3 +27,4 @@ pub use dir::{Dir, Kind, is_link};
 pub use exchange::exchange;
 #[cfg(unix)]
 pub use new_file::{NewFile, beside};
+pub use occupied::{Occupied, may_replace};

@@ -261,7 +261,7 @@ impl Delay {
         match self {
             Delay::Constant(delay) => *delay,
             Delay::Varying { course, until, delay } => {
-                // The delay is that of the moment at which the packet enters the wire.
+                // The delay is taken when the packet enters the wire.
                 while *until <= end && *until != Time::NEVER {
                     let piece = course.next();
                     *until += piece.length;

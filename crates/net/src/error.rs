@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use giveway_files::Occupied;
 use giveway_kernel::KernelError;
 use giveway_live::LiveError;
 use giveway_program::show;
@@ -10,7 +11,6 @@ use giveway_program::show;
 use crate::key::KeyError;
 use crate::live::BridgeError;
 use crate::outcome::Outcome;
-use crate::outputs::Occupied;
 use crate::reserve::ReserveError;
 
 /// Reason why a command does not start or fails. Its causes are in `source()`.

@@ -1,10 +1,8 @@
-//! Output files that the user names. An existing file is replaced only if it is of the same kind, or with
-//! `--force`, so that a typing mistake does not destroy another file.
+//! The kinds of output files that the user names.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use giveway_files::input;
+use giveway_files::{Occupied, may_replace};
 use giveway_program::show;
 
 /// The kinds of files.
@@ -22,17 +20,6 @@ pub enum Kind {
 
 /// The content of a file of [`Kind::Ready`].
 pub const READY: &str = "ready\n";
-
-/// A file with other contents, which may not be replaced.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{} exists and is not {kind}. Nothing was changed. Name another file, or add --force to replace it",
-    place.display()
-)]
-pub struct Occupied {
-    place: PathBuf,
-    kind: &'static str,
-}
 
 impl Kind {
     /// The name of the kind in messages, with its article.
@@ -58,30 +45,18 @@ impl Kind {
     }
 }
 
-/// Checks that a file may be written at `place`: there is no file, or one of the same kind, or `force` is
-/// true. Then the name of the file that is replaced is shown. An empty file counts as every kind. A place
-/// that is not a regular file (a pipe, a device) always passes.
+/// Checks that a file may be written at `place` ([`may_replace`]), with messages on the standard error.
 ///
 /// # Errors
 /// If another file is there; the message names the remedies.
 pub fn may_write(place: &Path, kind: Kind, force: bool) -> Result<(), Occupied> {
-    let Ok(file) = input::open(place) else { return Ok(()) };
-    // One more, since a file with the text "ready" has nothing behind it.
-    let longest = kind.begin().len() as u64 + 1;
-    let mut begin = Vec::new();
-    let read = file.take(longest).read_to_end(&mut begin);
-    let is_of_kind = match kind {
+    let is_of_kind = |begin: &[u8]| match kind {
         Kind::Ready => begin == kind.begin(),
         Kind::Capture | Kind::Trace | Kind::Object => begin.starts_with(kind.begin()),
     };
-    if read.is_ok() && (begin.is_empty() || is_of_kind) {
-        return Ok(());
-    }
-    if force {
-        show::message(&format!("--force: replacing {}", place.display()));
-        return Ok(());
-    }
-    Err(Occupied { place: place.to_owned(), kind: kind.name() })
+    // One more, since a file with the text "ready" ends behind it.
+    let longest = kind.begin().len() as u64 + 1;
+    may_replace(place, kind.name(), (longest, is_of_kind), force, show::message)
 }
 
 #[cfg(test)]

@@ -242,7 +242,7 @@ fn a_recording_is_written_without_privileges_by_another_process() {
     let open = fs::read_dir(format!("/proc/{writer}/fd")).unwrap().flatten();
     let open: Vec<String> =
         open.map(|entry| fs::read_link(entry.path()).unwrap().display().to_string()).collect();
-    // The standard error is that of the test, which may have none.
+    // The child has the standard error of the test, which may be closed.
     let other = |to: &&String| !["socket:", "pipe:", "/dev/null"].iter().any(|start| to.starts_with(start));
     assert_eq!(open.iter().find(other), None, "{open:?}");
     // The connection at both standard streams, and its copies in the program; no packet socket.

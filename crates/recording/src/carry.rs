@@ -9,8 +9,19 @@ pub(crate) trait Carry: Sized {
     fn get(from: &mut &[u8]) -> Option<Self>;
 }
 
-/// Carries a struct by its fields. Without a field, or with one too many, it does not compile.
+/// Carries a struct by its fields. Without a field, or with one too many, it does not compile. With a rest, the
+/// other fields are not carried, and arrive as the rest has them.
 macro_rules! fields {
+    ($type:ident { $($field:ident),* ; ..$rest:expr }) => {
+        impl Carry for $type {
+            fn put(&self, to: &mut Vec<u8>) {
+                $(self.$field.put(to);)*
+            }
+            fn get(from: &mut &[u8]) -> Option<$type> {
+                Some($type { $($field: Carry::get(from)?,)* ..$rest })
+            }
+        }
+    };
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl Carry for $type {
             fn put(&self, to: &mut Vec<u8>) {
@@ -76,7 +87,7 @@ impl<T: Carry> Carry for Vec<T> {
         self.iter().for_each(|value| value.put(to));
     }
     fn get(from: &mut &[u8]) -> Option<Vec<T>> {
-        // Each value has at least a byte, so the memory is bounded by that of the request.
+        // Each value has at least a byte, so the request bounds the memory.
         (0..u32::get(from)?).map(|_| T::get(from)).collect()
     }
 }

@@ -49,38 +49,11 @@ fields!(DelayRow { time, span, port, source, sojourn, one_way, rate });
 fields!(LinkRow { port, rate, arrived, sent, dropped, marked, utilization, drops, drops_measured });
 fields!(Part { side, title, qdisc, rate, version, commit, record });
 
-/// The fields that a bridge sets in its layout; all others are the default.
-impl Carry for Layout {
-    fn put(&self, to: &mut Vec<u8>) {
-        self.measured.put(to);
-        self.port_names.put(to);
-        self.source_names.put(to);
-        self.from.put(to);
-        self.until.put(to);
-        self.rates.put(to);
-        self.small_packet_bytes.put(to);
-        self.size_classes.put(to);
-        self.keep_series.put(to);
-        self.sample.put(to);
-        self.open_ended.put(to);
-    }
-    fn get(from: &mut &[u8]) -> Option<Layout> {
-        Some(Layout {
-            measured: Carry::get(from)?,
-            port_names: Carry::get(from)?,
-            source_names: Carry::get(from)?,
-            from: Carry::get(from)?,
-            until: Carry::get(from)?,
-            rates: Carry::get(from)?,
-            small_packet_bytes: Carry::get(from)?,
-            size_classes: Carry::get(from)?,
-            keep_series: Carry::get(from)?,
-            sample: Carry::get(from)?,
-            open_ended: Carry::get(from)?,
-            ..Layout::default()
-        })
-    }
-}
+// The fields that a bridge sets in its layout.
+fields!(Layout {
+    measured, port_names, source_names, from, until, rates, small_packet_bytes, size_classes, keep_series, sample,
+    open_ended; ..Layout::default()
+});
 
 impl Carry for Record {
     fn put(&self, to: &mut Vec<u8>) {

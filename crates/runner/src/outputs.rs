@@ -1,10 +1,8 @@
-//! Output files that the user names. An existing file is replaced only if it has the same kind, or with
-//! `--force`, so that a typing mistake does not destroy a scenario.
+//! The kinds of output files that the user names.
 
-use std::io::Read;
 use std::path::Path;
 
-use giveway_files::input;
+use giveway_files::may_replace;
 use giveway_record::Existing;
 
 use crate::RunnerError;
@@ -47,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Returns true when a file that starts with `bytes` is of this kind. An empty file counts as every kind.
+    /// True if a file that starts with `bytes` is of this kind.
     fn begins(self, bytes: &[u8]) -> bool {
         // The block type of a section header, the same in both byte orders (draft-ietf-opsawg-pcapng, section
         // 4.1).
@@ -58,44 +56,31 @@ impl Kind {
             let plain = |text: &str| text.split_whitespace().collect::<String>();
             plain(&text).starts_with(begin)
         };
-        bytes.is_empty()
-            || match self {
-                Kind::Capture => bytes.starts_with(PCAPNG),
-                Kind::Trace => bytes.starts_with(&giveway_replay::format::MAGIC),
-                Kind::Page => {
-                    text.starts_with("<!DOCTYPE html>")
-                        && text.contains("<meta name=\"generator\" content=\"Giveway ")
-                }
-                Kind::Claims => json("{\"paper\":"),
-                Kind::AgainstText => text.starts_with("# Simulation against reality\n"),
-                Kind::AgainstJson => json("[{\"qdisc\":") || json("[]"),
-                Kind::Timing => text.starts_with("# How late threads wake up"),
+        match self {
+            Kind::Capture => bytes.starts_with(PCAPNG),
+            Kind::Trace => bytes.starts_with(&giveway_replay::format::MAGIC),
+            Kind::Page => {
+                text.starts_with("<!DOCTYPE html>")
+                    && text.contains("<meta name=\"generator\" content=\"Giveway ")
             }
+            Kind::Claims => json("{\"paper\":"),
+            Kind::AgainstText => text.starts_with("# Simulation against reality\n"),
+            Kind::AgainstJson => json("[{\"qdisc\":") || json("[]"),
+            Kind::Timing => text.starts_with("# How late threads wake up"),
+        }
     }
 }
 
-/// Checks that a file may be written at `place`: there is no file, or one of the same kind, or `force` is
-/// true. The front end shows the name of a file that `force` replaces. A place that is not a regular file (a
-/// pipe, a device) always passes.
+/// Checks that a file may be written at `place` ([`may_replace`]). The front end shows the name of a file that
+/// `force` replaces.
 ///
 /// # Errors
 /// [`RunnerError::Usage`] if another file is there; the message names the remedies.
 pub fn may_write(place: &Path, kind: Kind, force: bool, frontend: &dyn Frontend) -> Result<(), RunnerError> {
-    let Ok(file) = input::open(place) else { return Ok(()) };
-    let mut begin = Vec::new();
-    let read = file.take(LOOKED_AT).read_to_end(&mut begin);
-    if read.is_ok() && kind.begins(&begin) {
-        return Ok(());
-    }
-    let place = place.display();
-    if force {
-        frontend.message(&format!("--force: replacing {place}"));
-        return Ok(());
-    }
-    let name = kind.name();
-    Err(RunnerError::Usage(format!(
-        "{place} exists and is not {name}. Nothing was changed. Name another file, or add --force to replace it"
-    )))
+    let is_of_kind = |begin: &[u8]| kind.begins(begin);
+    let checked =
+        may_replace(place, kind.name(), (LOOKED_AT, is_of_kind), force, |text| frontend.message(text));
+    checked.map_err(|occupied| RunnerError::Usage(occupied.to_string()))
 }
 
 /// A function that shows the name of a thing that `force` removes.

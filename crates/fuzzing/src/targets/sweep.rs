@@ -52,7 +52,7 @@ pub fn run(input: &[u8]) {
     BASE.with(|base| base.get_or_init(Base::create).check(options & 1 != 0, options & 2 != 0, changes));
 }
 
-/// Seeds: for each file an input that replaces it by its own content.
+/// Seeds: for each file an input that leaves its content as it is.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     BASE.with(|base| base.get_or_init(Base::create).written.seeds())
 }

@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) {
     BASE.with(|base| check(base.get_or_init(create), options & 1 != 0, changes));
 }
 
-/// Seeds: for each file an input that replaces it by its own content.
+/// Seeds: for each file an input that leaves its content as it is.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     BASE.with(|base| base.get_or_init(create).seeds())
 }

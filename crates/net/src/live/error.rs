@@ -6,12 +6,12 @@ use std::path::Path;
 
 use giveway_bridge::OutputError;
 use giveway_control::ControlError;
+use giveway_files::Occupied;
 use giveway_live::LiveError;
 use giveway_program::other::OtherError;
 use giveway_qdisc::units::UnitError;
 
 use crate::key::KeyError;
-use crate::outputs::Occupied;
 
 /// Reason why a bridge does not start, or why one of its outputs cannot be completed. Its causes are in
 /// `source()`.

@@ -12,7 +12,7 @@ use crate::headings::HARNESS;
 /// Runs disciplines in the kernel, as BPF qdiscs.
 ///
 /// A loaded discipline needs no process. It makes the same decisions, packet by packet, as the discipline of
-/// the same name in simulations. Packet lengths include the link header, as for every qdisc of the kernel.
+/// the same name in simulations. Packet lengths include the link header, as in every qdisc of the kernel.
 /// Needs root, Linux 6.16 or later with CONFIG_NET_SCH_BPF, tc and bpftool; clang and libbpf's headers to
 /// compile.
 #[derive(clap::Args)]

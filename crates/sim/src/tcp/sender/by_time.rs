@@ -178,7 +178,7 @@ impl Sender {
             self.reduced = true;
         }
         self.reduced_until = self.board.next();
-        // A reduction that is under way goes on: its target is from before this loss.
+        // A reduction continues to the target that was set before this loss.
         if config.prr && extra.prr.is_none() {
             extra.begin_reduction(&self.board, window, &*self.controller);
         }
