@@ -630,15 +630,14 @@ fn trials_of_other_folders_are_taken() {
         assert!(code == 2 && said.contains(named), "{args:?}: {code} {said}");
     }
     assert!(!at.join("cards").exists() && !at.join("judged").exists(), "a wrong flag creates no folder");
-    // A card does not write into the folder of a sweep.
-    let before = files(&at.join("sweep"));
-    let (code, said) = ran(at, &[&["evaluate", "codel", "--out", "sweep"], &card[..2]].concat());
-    assert!(
-        code == 2 && said.contains("sweep cannot keep trials: it contains trials/part-"),
-        "{code} {said}"
-    );
-    let after = files(&at.join("sweep"));
-    assert_eq!(after, before);
+    // A card does not write into the folder of a sweep or of a run.
+    for dir in ["sweep", "run"] {
+        let before = files(&at.join(dir));
+        let (code, said) = ran(at, &[&["evaluate", "codel", "--out", dir], &card[..2]].concat());
+        let named = format!("{dir} cannot keep trials: it contains trials/");
+        assert!(code == 2 && said.contains(&named), "{code} {said}");
+        assert_eq!(files(&at.join(dir)), before);
+    }
 }
 
 /// A card that was killed resumes with the runs that it had written. A judgement that was interrupted

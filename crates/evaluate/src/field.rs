@@ -163,7 +163,7 @@ pub(crate) struct Bench<'a, 'b> {
     pub jobs: usize,
     /// The backend that runs them.
     pub backend: Backend<'a, 'b>,
-    /// The finished runs, of this card and of others: nothing runs twice.
+    /// The finished runs, of this card and of others: none runs twice.
     pub store: &'a dyn Store<Measured>,
     /// Shows the progress, and may stop.
     pub frontend: &'a dyn Frontend,

@@ -1,5 +1,5 @@
-//! An output file that the user names replaces only a file of the same kind, so that a typing mistake does not
-//! destroy another one.
+//! An output file that the user names replaces only a file of the same kind, so that a typing mistake does
+//! not destroy another one.
 
 use std::error::Error;
 use std::fmt;
@@ -29,9 +29,9 @@ impl fmt::Display for Occupied {
 impl Error for Occupied {}
 
 /// Checks that a file may be written at `place`: there is no file, an empty one, or one of the same kind, or
-/// `force` is true. `is_of_kind` gets up to `bytes` bytes from the beginning of the file; `kind` is the name of
-/// the kind with its article. `replacing` gets the sentence about a file that `force` replaces. A place that is
-/// not a regular file (a pipe, a device) always passes.
+/// `force` is true. `is_of_kind` gets up to `bytes` bytes from the beginning of the file; `kind` is the name
+/// of the kind with its article. `replacing` gets the sentence about a file that `force` replaces. A place
+/// that is not a regular file (a pipe, a device) always passes.
 ///
 /// # Errors
 /// If another file is there; the message names the remedies.

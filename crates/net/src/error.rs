@@ -19,7 +19,7 @@ pub enum NetError {
     /// The command line is wrong, or a prerequisite is missing. The message says what to type.
     #[error("{0}")]
     Usage(String),
-    /// An output file contains something else.
+    /// An output file is of another kind.
     #[error(transparent)]
     Occupied(#[from] Occupied),
     /// A discipline in the kernel cannot be used.

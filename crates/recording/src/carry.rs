@@ -9,8 +9,8 @@ pub(crate) trait Carry: Sized {
     fn get(from: &mut &[u8]) -> Option<Self>;
 }
 
-/// Carries a struct by its fields. Without a field, or with one too many, it does not compile. With a rest, the
-/// other fields are not carried, and arrive as the rest has them.
+/// Carries a struct by its fields. Without a field, or with one too many, it does not compile. With a rest,
+/// the other fields are not carried, and come from the rest.
 macro_rules! fields {
     ($type:ident { $($field:ident),* ; ..$rest:expr }) => {
         impl Carry for $type {

@@ -71,8 +71,8 @@ impl Kind {
     }
 }
 
-/// Checks that a file may be written at `place` ([`may_replace`]). The front end shows the name of a file that
-/// `force` replaces.
+/// Checks that a file may be written at `place` ([`may_replace`]). The front end shows the name of a file
+/// that `force` replaces.
 ///
 /// # Errors
 /// [`RunnerError::Usage`] if another file is there; the message names the remedies.

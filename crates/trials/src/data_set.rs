@@ -14,8 +14,8 @@
 //!   [`complete`](DataSet::complete) sorts the rows into one part for each point: the same trials give the
 //!   same files, with any number of threads and interruptions. The list names the parts before and after,
 //!   while they are exchanged.
-//! - A folder whose trials no list names belongs to something else, such as a sweep. It is refused, and so is
-//!   one whose list is damaged: nothing is removed without knowing what it is.
+//! - A folder whose trials no list names belongs to another command, such as a sweep. It is refused, and so
+//!   is one whose list is damaged: only parts that were listed, or replaced by listed ones, are removed.
 //! - Trials of another version of the program are removed: this one never asks for their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +40,9 @@ pub(crate) const FORMAT: u64 = 1;
 /// The list of the parts.
 pub(crate) const LIST: &str = "trials.json";
 const TRIALS: &str = "trials";
+
+/// The endings of parts, and of parts that were being written when a process was killed.
+const PARTS: [&str; 2] = [".parquet", ".tmp"];
 
 /// Rows that wait, at most.
 const MAX_WAITING: usize = 2_000;
@@ -84,7 +87,7 @@ impl DataSet {
     /// front end learns of parts that are damaged, and of trials of another version: they run again.
     ///
     /// # Errors
-    /// If the folder contains something else, another process writes it, or it cannot be written.
+    /// If the folder belongs to another command, another process writes it, or it cannot be written.
     pub fn open(
         dir: &Path,
         axes: &[Axis],
@@ -158,7 +161,8 @@ impl DataSet {
     fn remove_others(&self) -> Result<(), FolderError> {
         let dir = self.lock.dir();
         let mut state = self.lock_state();
-        for name in parts_in(dir)? {
+        let parts = entries_in(dir)?.into_iter().filter(|name| PARTS.iter().any(|end| name.ends_with(end)));
+        for name in parts {
             if !state.list.files.contains_key(&name) {
                 dir.remove_file(&name).map_err(|source| unwritable(dir, source))?;
             }
@@ -288,7 +292,7 @@ fn list_in(dir: &Dir) -> Result<Option<List>, FolderError> {
             Ok((list, _)) => Ok(Some(list)),
             Err(damage) => Err(unknown(damage.to_string())),
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => match parts_in(dir)?.first() {
+        Err(error) if error.kind() == ErrorKind::NotFound => match entries_in(dir)?.first() {
             Some(part) => Err(unknown(format!("it contains {part}, and no {LIST} that names it"))),
             None => Ok(None),
         },
@@ -296,14 +300,14 @@ fn list_in(dir: &Dir) -> Result<Option<List>, FolderError> {
     }
 }
 
-/// The parts in a folder, listed or not, by their names in it.
-fn parts_in(dir: &Dir) -> Result<Vec<String>, FolderError> {
+/// The entries of the folder of trials, of a data set or not.
+fn entries_in(dir: &Dir) -> Result<Vec<String>, FolderError> {
     let entries = match dir.enter(TRIALS).and_then(|inner| inner.entries()) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(|source| unwritable(dir, source))?,
     };
     let names = entries.into_iter().map(|(name, _)| format!("{TRIALS}/{}", name.to_string_lossy()));
-    Ok(names.filter(|name| [".parquet", ".tmp"].iter().any(|end| name.ends_with(end))).collect())
+    Ok(names.collect())
 }
 
 fn unwritable(dir: &Dir, source: io::Error) -> FolderError {
@@ -455,7 +459,7 @@ mod tests {
         assert_eq!(listening.0.into_inner().unwrap(), [""; 0]);
     }
 
-    /// A sweep has parts in a folder of the same name, and another program may have, too.
+    /// A sweep keeps parts in a folder of the same name, a run its trials, and another program anything.
     #[test]
     fn the_trials_of_others_are_refused_and_stay() {
         let refused = |dir: &Path| {
@@ -463,7 +467,10 @@ mod tests {
             opened.err().unwrap().to_string()
         };
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join(TRIALS)).unwrap();
+        fs::create_dir_all(dir.path().join("trials/fifo-1a2b/seed-1")).unwrap();
+        let said = refused(dir.path());
+        assert!(said.contains("it contains trials/fifo-1a2b, and no trials.json"), "{said}");
+        fs::remove_dir_all(dir.path().join("trials/fifo-1a2b")).unwrap();
         let part = dir.path().join("trials/part-00000000.parquet");
         fs::write(&part, "of a sweep").unwrap();
         let said = refused(dir.path());

@@ -44,7 +44,7 @@ impl Identity {
         Identity(Sha256::digest(text.as_bytes()).into())
     }
 
-    /// The identity of the same trials with something else that decides their results, such as a discipline
+    /// The identity of the same trials with a further fact that decides their results, such as a discipline
     /// that no specification describes.
     pub fn with(self, what: &[u8]) -> Identity {
         let mut hash = Sha256::new();

@@ -1,7 +1,7 @@
 //! A store in a file, with a sealed line for each result.
 //!
 //! It suits results that are no metrics, and of which a command makes some hundreds. The first line says of
-//! what the results are; a file of something else is replaced. Each further line is a key with its result,
+//! what the results are; a file of other results is replaced. Each further line is a key with its result,
 //! written as soon as the trial finishes, so a kill loses no result. A line that was changed or cut off
 //! is left out, and its trial runs again.
 
@@ -94,7 +94,7 @@ impl<R: Clone + Serialize + DeserializeOwned> Lines<R> {
         self.found
     }
 
-    /// Removes the file: nobody needs its results any more.
+    /// Removes the file, whose results are not needed any more.
     pub fn remove(self) {
         let _ = fs::remove_file(&self.path);
     }

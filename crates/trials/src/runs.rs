@@ -45,7 +45,7 @@ pub struct Runs<'a> {
 pub enum Ended<R> {
     /// It ended with a result.
     Finished(R),
-    /// The user stopped it, or nobody wants its result any more.
+    /// The user stopped it, or its result is not wanted any more.
     Stopped,
     /// It panicked, with this message.
     Failed(String),
@@ -104,8 +104,8 @@ impl<'a> Runs<'a> {
         slots.into_iter().map_while(|slot| slot).collect()
     }
 
-    /// The results of trials, in order. Those in the store do not run again, and it keeps those of the others.
-    /// `run` gets the place of a trial.
+    /// The results of trials, in order. Trials in the store do not run again, and it keeps the results of the
+    /// others. `run` gets the place of a trial.
     ///
     /// # Errors
     /// The first error of a trial, or of the store. The trials that finished before are kept.
@@ -233,7 +233,7 @@ impl<R: Clone, E: From<FolderError>> Take<Result<R, E>> for Keeping<'_, R, E> {
 }
 
 impl Turn<'_> {
-    /// True if the user stopped the runs, or nobody wants the result of this task any more.
+    /// True if the user stopped the runs, or the result of this task is not wanted any more.
     pub fn is_over(&self) -> bool {
         self.runs.frontend.stopped() || !(self.wanted)()
     }

@@ -23,7 +23,7 @@ pub trait Store<R> {
     /// If it cannot be written.
     fn keep(&self, row: Row<R>) -> Result<(), FolderError>;
 
-    /// The time until something that was kept is due to be written.
+    /// The time until kept results are due to be written.
     fn patience(&self) -> Duration {
         IDLE
     }
