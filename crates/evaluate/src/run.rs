@@ -164,7 +164,7 @@ pub fn run(
     let found = runs.kept(&rows, store, |place, turn| {
         let (cell, trial) = &trials[place];
         let Prepared { cell, scenario, .. } = &cells[*cell];
-        match turn.trial(|keep_running| observe(scenario, trial, false, &|share| keep_running(share))) {
+        match turn.trial(|keep_running| observe(scenario, trial, false, keep_running)) {
             Ended::Finished((record, _)) => Ok(Measured::of(&record.summary)),
             Ended::Stopped => Err(EvaluateError::Stopped),
             Ended::Failed(why) => Err(EvaluateError::Failed {

@@ -98,16 +98,11 @@ impl Bench<'_> {
         let found = runs.kept(&rows, self.stores.candidate, |place, turn| -> Result<Observed, Ended> {
             let (cell, seed) = tasks[place];
             let prepared = &cells[cell];
-            let run = |keep_running: &(dyn Fn(f64) -> bool + Sync)| match candidate.run(
-                &prepared.scenario,
-                seed,
-                purpose.perturbation,
-                &|share| keep_running(share),
-            ) {
-                Err(Failed::Stopped) => None,
-                other => Some(other),
-            };
-            match turn.trial(run) {
+            let ended = turn.trial(|keep_running| {
+                let ran = candidate.run(&prepared.scenario, seed, purpose.perturbation, keep_running);
+                (!matches!(ran, Err(Failed::Stopped))).then_some(ran)
+            });
+            match ended {
                 Trial::Finished(Ok(Ran { record, seen, fuel })) => {
                     Ok(Observed { outcome: outcome(prepared, &record), seen, fuel })
                 }

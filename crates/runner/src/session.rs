@@ -319,7 +319,7 @@ impl<'a> Session<'a> {
                 Ended::Finished(Summary::clone(summary))
             }
             None => turn.trial(|keep_running| {
-                let observed = observe(scenario, &trials[place], false, &|share| keep_running(share));
+                let observed = observe(scenario, &trials[place], false, keep_running);
                 observed.map(|(record, _)| record.summary)
             }),
         });
@@ -466,24 +466,21 @@ impl<'a> Session<'a> {
             };
         }
         let series = folder.is_some() || plots || self.checks_divisions || self.records;
-        let ended = turn.trial(|keep_running| {
-            let keep_running = &|share: f64| keep_running(share);
-            match (export, trace) {
-                (None, None) => by(trial, series, keep_running).transpose(),
-                (Some((target, network)), None) => observe_network(network, series, |recorder| {
-                    let build: Build<'_> = &|_, spec, context| giveway_scenario::discipline(spec, context);
-                    target.run(network, trial, build, recorder, keep_running)
-                })
-                .map(Ok),
-                (None, Some((trace, network))) => observe_network(network, series, |recorder| {
-                    trace.run(&mut |build| run_built(network, trial, build, recorder, keep_running))
-                })
-                .map(Ok),
-                (Some((target, network)), Some((trace, _))) => observe_network(network, series, |recorder| {
-                    trace.run(&mut |build| target.run(network, trial, build, recorder, keep_running))
-                })
-                .map(Ok),
-            }
+        let ended = turn.trial(|keep_running| match (export, trace) {
+            (None, None) => by(trial, series, keep_running).transpose(),
+            (Some((target, network)), None) => observe_network(network, series, |recorder| {
+                let build: Build<'_> = &|_, spec, context| giveway_scenario::discipline(spec, context);
+                target.run(network, trial, build, recorder, keep_running)
+            })
+            .map(Ok),
+            (None, Some((trace, network))) => observe_network(network, series, |recorder| {
+                trace.run(&mut |build| run_built(network, trial, build, recorder, keep_running))
+            })
+            .map(Ok),
+            (Some((target, network)), Some((trace, _))) => observe_network(network, series, |recorder| {
+                trace.run(&mut |build| target.run(network, trial, build, recorder, keep_running))
+            })
+            .map(Ok),
         });
         let (record, remarks) = match ended {
             Ended::Finished(Ok(ran)) => ran,

@@ -43,8 +43,7 @@ pub fn run(
             turn.skip_length(seconds(job));
             return Ok(Some(run.into()));
         }
-        let run = |keep_running: &(dyn Fn(f64) -> bool + Sync)| study.run(job, &|share| keep_running(share));
-        match turn.trial_of_length(seconds(job), run) {
+        match turn.trial_of_length(seconds(job), |keep_running| study.run(job, keep_running)) {
             Ended::Finished(observed) => {
                 // A run that cannot be kept is repeated by the next call.
                 let _ = store.keep(row.with(KeptRun::of(&observed)));

@@ -37,10 +37,7 @@ pub fn execute(plan: &Plan, point: u64, seed: usize, disciplines: &[usize], turn
             continue;
         }
         let known = row(at.key(&trial.name, trial.seed), trial.discipline, trial.name.clone());
-        let run = |keep_running: &(dyn Fn(f64) -> bool + Sync)| {
-            observe(&at.scenario, &trial, false, &|share| keep_running(share))
-        };
-        match turn.trial(run) {
+        match turn.trial(|keep_running| observe(&at.scenario, &trial, false, keep_running)) {
             Ended::Finished((record, _)) => finished.push(known.with(Measured::of(&record.summary))),
             Ended::Stopped => break,
             Ended::Failed(why) => failed.push(known.with(why)),

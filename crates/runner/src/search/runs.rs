@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         crossbar.slots *= times;
         crossbar.warmup *= times;
         let trial = trial(&crossbar, arbiter, seed);
-        match turn.trial(|keep_running| crossbar.run(&trial, &|share| keep_running(share))) {
+        match turn.trial(|keep_running| crossbar.run(&trial, keep_running)) {
             Ended::Finished(ran) => Ok(ran),
             Ended::Stopped => Err(SearchError::Interrupted),
             Ended::Failed(reason) => Err(SearchError::Failed { arbiter: trial.name, load, seed, reason }),
