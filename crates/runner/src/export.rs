@@ -85,7 +85,7 @@ impl<W: Write> Exporter<W> {
                 interfaces.push(None);
                 continue;
             }
-            let spec = port.queue.spec(network.discipline(trial));
+            let spec = port.spec(network.discipline(trial));
             interfaces.push(Some(writer.interface(&InterfaceDescription {
                 name: &port.name,
                 description: &spec.to_string(),

@@ -182,7 +182,7 @@ fn switches_and_hosts_have_their_own_disciplines() {
     let queue = |name: &str| {
         let port = network.ports.iter().find(|port| port.name == name).unwrap();
         assert_eq!(port.mtu.0, 9_000);
-        port.queue.spec(&network.disciplines[1]).to_string()
+        port.spec(&network.disciplines[1]).to_string()
     };
     assert_eq!((queue("s1->h2"), queue("h1->s1")), ("drr".to_owned(), "fifo limit 9p".to_owned()));
     // The compared ports are those that are measured.
@@ -510,4 +510,32 @@ fn the_choice_of_paths_is_one_of_three() {
       |          ^^^^^^
       = help: there are first, flow, packet
     "#);
+}
+
+/// At one link another discipline stands in place of a compared one, in one direction.
+#[test]
+fn a_link_has_its_own_words_for_a_compared_discipline() {
+    let text = |link: &str| {
+        format!(
+            "duration = \"2s\"\nwarmup = \"1s\"\ndisciplines = [\"fifo limit 10p\", \"cake\"]\n\
+             link = [{{ from = \"a\", to = \"b\", rate = \"2mbit\", delay = \"5ms\", {link} }}]\n\
+             traffic = [{{ kind = \"bulk\", name = \"q\", from = \"a\", to = \"b\" }}]\n"
+        )
+    };
+    let scenario = Scenario::parse(
+        &text("qdisc = \"compare\", in_place_of = { \"cake\" = \"cake bandwidth 2mbit\" }, back = { qdisc = \"compare\" }"),
+        ".",
+    )
+    .expect("it is valid");
+    let network = network(&scenario);
+    let specs = |port: usize| {
+        network.disciplines.iter().map(|one| network.ports[port].spec(one).to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(specs(0), ["fifo limit 10p", "cake bandwidth 2mbit"]);
+    assert_eq!(specs(1), ["fifo limit 10p", "cake"]);
+    let error = |link: &str| Scenario::parse(&text(link), ".").expect_err("it is wrong").to_string();
+    let unknown = error("qdisc = \"compare\", in_place_of = { \"pie\" = \"codel\" }");
+    assert!(unknown.contains("in_place_of: \"pie\" is not compared"), "{unknown}");
+    let fixed = error("qdisc = \"pie\", in_place_of = { \"cake\" = \"codel\" }");
+    assert!(fixed.contains("the link compares no disciplines"), "{fixed}");
 }

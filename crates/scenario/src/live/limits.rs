@@ -221,6 +221,11 @@ impl<'a> Check<'a> {
             self.refuse(second.at.clone(), message, help);
             return None;
         }
+        if let Some(port) = ports.iter().find(|port| !port.in_place_of.is_empty()) {
+            let message = "in_place_of: a test bed has the compared discipline itself";
+            self.refuse(port.at.clone(), message, "leave it out, or simulate it: backend = \"network\"");
+            return None;
+        }
         if ports[reverse].queue == Queue::Compare {
             let (first, second) = (&ports[forward], &ports[reverse]);
             let message = format!(

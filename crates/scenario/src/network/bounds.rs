@@ -85,7 +85,10 @@ impl Network {
         let links = self.ports.iter().zip(&crossings).filter_map(|(port, crossings)| {
             let link = Link::new(port, crossings, &downstream)?;
             Some(match &port.queue {
-                Queue::Compare => link.bounds(&self.disciplines, burst),
+                Queue::Compare => {
+                    let here: Vec<Spec> = self.disciplines.iter().map(|one| port.spec(one).clone()).collect();
+                    link.bounds(&here, burst)
+                }
                 Queue::Fixed(spec) => link.bounds(std::slice::from_ref(spec), burst),
             })
         });

@@ -156,6 +156,11 @@ pub(crate) struct DirectionKeys {
     pub dispatch_jitter: Option<String>,
     /// The name of the medium that it shares with other links. Default: none.
     pub medium: Option<String>,
+    /// Disciplines that stand at this link in place of compared ones, as in { "cake" = "cake bandwidth
+    /// 2mbit" }: a parameter that follows from the rate, or another discipline in one direction. Default:
+    /// none.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, String>>")]
+    pub in_place_of: IgnoredAny,
 }
 
 /// The timing of machines, part by part. A lateness is the longest of uniform delays, such as "50us", the

@@ -121,7 +121,7 @@ fn queues(reading: &mut Reading, network: &Network, root: &Table, traffic: &[Opt
         match (&port.queue, &port.written) {
             (Queue::Compare, _) => {
                 for (spec, node) in network.disciplines.iter().zip(compared) {
-                    queue(reading, spec, node, port, *traffic);
+                    queue(reading, port.spec(spec), node, port, *traffic);
                 }
             }
             (Queue::Fixed(spec), Some(node)) => queue(reading, spec, node, port, *traffic),
@@ -254,10 +254,7 @@ fn scalable(reading: &mut Reading, network: &Network, root: &Table, topology: &T
     let mut marks = |at: usize, number: usize, compared: &Spec| {
         *known.entry((at, number)).or_insert_with(|| {
             let port = &topology.ports[at];
-            port.queue
-                .spec(compared)
-                .properties(&port.context(&Streams::new(0), &Downstream::default()))
-                .marks
+            port.spec(compared).properties(&port.context(&Streams::new(0), &Downstream::default())).marks
         })
     };
     for stream in network.traffic.iter().filter(|stream| stream.spec.answered()) {

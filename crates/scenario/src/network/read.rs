@@ -170,10 +170,23 @@ fn check_disciplines(reading: &mut Reading, root: &Table, compared: &[Spec], top
             topology.ports.iter().filter(|port| port.queue == Queue::Compare && port.rate.as_bit() > 0)
         {
             let at = root.place("disciplines");
-            if !reading.check_built(spec, nodes.get(i), &port.context(&streams, &downstream), &port.name, &at)
-            {
+            if !reading.check_built(
+                port.spec(spec),
+                nodes.get(i),
+                &port.context(&streams, &downstream),
+                &port.name,
+                &at,
+            ) {
                 break;
             }
+        }
+    }
+    for port in &topology.ports {
+        for (of, _) in port.in_place_of.iter().filter(|(of, _)| !compared.contains(of)) {
+            let message = format!("in_place_of: \"{of}\" is not compared");
+            let known: Vec<String> = compared.iter().map(|spec| format!("\"{spec}\"")).collect();
+            let wrong = Diagnostic::error(port.at.clone(), message);
+            reading.report(wrong.help(format!("write one of the disciplines: {}", known.join(", "))));
         }
     }
     let end = reading.end();

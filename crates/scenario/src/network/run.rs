@@ -197,7 +197,7 @@ impl Network {
             network.medium(medium.clone());
         }
         for port in &self.ports {
-            let qdisc = build(port, port.queue.spec(compared), &port.context(&streams, &downstream));
+            let qdisc = build(port, port.spec(compared), &port.context(&streams, &downstream));
             let qdisc = qdisc.expect("the reader of the scenario built it, too");
             network.link(LinkPlan {
                 name: port.name.clone(),
@@ -245,7 +245,7 @@ impl Network {
 
     /// The number of downstream hops that a discipline of the run, or a measurement, needs to see.
     fn lookahead(&self, compared: &Spec) -> usize {
-        let specs = self.ports.iter().map(|port| port.queue.spec(compared));
+        let specs = self.ports.iter().map(|port| port.spec(compared));
         specs.map(Spec::lookahead).max().unwrap_or(0).max(usize::from(self.bursts))
     }
 

@@ -19,7 +19,7 @@ use super::varying_keys::Varied;
 use crate::diagnostic::Diagnostic;
 use crate::fields::{self, Reading, head, wrong_type};
 use crate::hints::{choices, grouped};
-use crate::tree::{Node, Table, Value};
+use crate::tree::{Entry, Node, Table, Value};
 
 /// One direction of a link. Its index in the list of ports is its number.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ pub struct Port {
     pub outages: Vec<(Time, Time)>,
     /// The queue of the link.
     pub queue: Queue,
+    /// Disciplines that stand here in place of compared ones: first the compared one, then that of this port.
+    pub in_place_of: Vec<(Spec, Spec)>,
     /// The names of all nodes, which filters of the discipline use.
     pub(crate) hosts: Hosts,
     /// The place of the discipline in the file; `None` for the default.
@@ -79,7 +81,7 @@ impl Queue {
         *self == default_queue()
     }
 
-    /// The discipline of the link in a trial of `compared`.
+    /// The discipline in a trial of `compared`, without the port's own words ([`Port::spec`]).
     pub fn spec<'a>(&'a self, compared: &'a Spec) -> &'a Spec {
         match self {
             Queue::Compare => compared,
@@ -89,6 +91,13 @@ impl Queue {
 }
 
 impl Port {
+    /// The discipline of the link in a trial of `compared`.
+    pub fn spec<'a>(&'a self, compared: &'a Spec) -> &'a Spec {
+        // Only a port that compares has others.
+        let other = self.in_place_of.iter().find(|(of, _)| of == compared);
+        other.map_or_else(|| self.queue.spec(compared), |(_, here)| here)
+    }
+
     /// The context of the discipline at this link, in a run with these streams and a network with these
     /// links.
     pub fn context(&self, streams: &Streams, links: &Downstream) -> LinkContext {
@@ -226,6 +235,8 @@ struct Direction<'a> {
     qdisc: Option<&'a Node>,
     /// The discipline; `None` if it is not written or wrong.
     queue: Option<Queue>,
+    /// Disciplines in place of compared ones.
+    in_place_of: Vec<(Spec, Spec)>,
     /// The varying quantities.
     variation: Variation,
     /// The rate, or the mean of one that varies; `None` if it is not written or wrong.
@@ -413,6 +424,7 @@ impl Building<'_> {
             mtu: keys.mtu.unwrap_or(Bytes(1500)),
             outages: outages(keys.outages.as_deref().unwrap_or_default()),
             queue: direction.queue.clone().unwrap_or_else(|| self.usual.clone()),
+            in_place_of: direction.in_place_of.clone(),
             written: direction.qdisc.cloned(),
             at: at.clone(),
         };
@@ -464,6 +476,7 @@ impl Building<'_> {
         let keys: DirectionKeys = reading.fields(table, what).unwrap_or_default();
         let qdisc = table.get("qdisc");
         let queue = qdisc.and_then(|node| queue(reading, node));
+        let in_place_of = in_place_of(reading, table, queue.as_ref());
         check_outages(reading, table, keys.outages.as_deref().unwrap_or_default());
         check_values(reading, table, &keys);
         let variation = varying::read(reading, table, &keys, self.folder);
@@ -493,6 +506,7 @@ impl Building<'_> {
             keys,
             qdisc,
             queue,
+            in_place_of,
             variation,
             medium,
         }
@@ -520,6 +534,27 @@ fn queue(reading: &mut Reading, node: &Node) -> Option<Queue> {
         }
         _ => reading.spec(node).map(Queue::Fixed),
     }
+}
+
+/// Reads the disciplines of a link in place of compared ones. It must compare disciplines.
+fn in_place_of(reading: &mut Reading, table: &Table, queue: Option<&Queue>) -> Vec<(Spec, Spec)> {
+    let Some(node) = table.get("in_place_of") else { return Vec::new() };
+    let Value::Table(pairs) = &node.value else {
+        let message = "in_place_of: expected a table of disciplines";
+        let wrong = wrong_type(node, message);
+        reading.report(wrong.help("write for example in_place_of = { \"cake\" = \"cake bandwidth 2mbit\" }"));
+        return Vec::new();
+    };
+    if queue != Some(&Queue::Compare) {
+        let wrong = Diagnostic::error(node.span.clone(), "in_place_of: the link compares no disciplines");
+        reading.report(wrong.help("write qdisc = \"compare\" in it, too, or leave in_place_of out"));
+        return Vec::new();
+    }
+    let pair = |entry: &Entry| {
+        let of = Node { value: Value::Text(entry.key.clone()), span: entry.key_span.clone() };
+        Some((reading.spec::<Spec>(&of)?, reading.spec::<Spec>(&entry.node)?))
+    };
+    pairs.entries.iter().filter_map(pair).collect()
 }
 
 /// The prefix of a topology's names; reports characters that the name of a node cannot have.
