@@ -10,7 +10,8 @@ use giveway_sweep::{Data, Manifest, page, usual_metric};
 use crate::error::CliError;
 use crate::frontend::Terminal;
 
-/// Writes the report of a run folder, or of several side by side.
+/// Writes the report of a run folder, or of several side by side. For two recordings of `giveway live`, it
+/// also prints what changed from the first one to the second.
 ///
 /// The report is one HTML file with findings, charts, tables, the scenario and the provenance of the results.
 /// It opens in any browser, without a network, and can be printed. `giveway run --out DIR` and `giveway
@@ -38,7 +39,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   giveway report runs/quickstart
-  giveway report runs/before runs/after --out comparison.html
+  giveway report before after --out comparison.html
   giveway report sweeps/quickstart --metric fct_p95_s --metric goodput_bps
 
 The checksums of all files in a folder are verified first.
@@ -66,7 +67,9 @@ pub fn report(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if !args.metric.is_empty() {
         return Err(CliError::Usage("--metric is for the report of a sweep".to_owned()));
     }
-    write_report(&dirs, &place, args.force, &frontend)?;
+    for sentence in write_report(&dirs, &place, args.force, &frontend)? {
+        writeln!(out, "- {sentence}")?;
+    }
     writeln!(out, "{}", place.display())?;
     Ok(Outcome::Done)
 }

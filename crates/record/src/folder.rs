@@ -64,7 +64,7 @@ mod place;
 mod run_folder;
 mod write;
 
-pub use conclusion::{Commands, Conclusion, Recommendation};
+pub use conclusion::{Commands, Conclusion, Effects, Recommendation};
 pub use disk::replace_in;
 pub(crate) use disk::{RIGHTS, beside, replace, write_error};
 pub use error::FolderError;

@@ -44,8 +44,8 @@ mod seal;
 
 pub use columns::tables::{Column, TABLES, Table as FolderTable, page as tables_page};
 pub use folder::{
-    Commands, Conclusion, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY, REPORT,
-    Recommendation, RunFolder, refuse_links, replace_in, write_whole,
+    Commands, Conclusion, Effects, Existing, FolderError, Kept, LOCK, Lock, Manifest, NewFile, RECORDED_BY,
+    REPORT, Recommendation, RunFolder, refuse_links, replace_in, write_whole,
 };
 pub use giveway_text::chain;
 pub use opened::Opened;

@@ -5,6 +5,7 @@
 //! error.rs     errors
 //! read.rs      a folder: manifest, summaries, and its tables column by column
 //! series.rs    reduction of rows to what a screen can show: medians, pixel columns
+//! difference.rs  what changed from one recording to another
 //! charts.rs    the list of charts; charts/ contains a file for each
 //! table.rs     the table of metrics, as on the terminal
 //! page.rs      the page
@@ -15,6 +16,7 @@
 //! because it contains no time of its creation.
 
 mod charts;
+mod difference;
 mod error;
 mod page;
 mod read;
@@ -57,12 +59,21 @@ impl Report {
         Ok(Report { folders: vec![Folder::read(folder.path(), Trust::Own)?], trust: Trust::Own })
     }
 
+    /// What changed from the first of two folders to the second, in sentences; empty unless there are two, of
+    /// one discipline each.
+    pub fn difference(&self) -> Vec<String> {
+        match &self.folders[..] {
+            [before, after] => difference::sentences(before, after),
+            _ => Vec::new(),
+        }
+    }
+
     /// The page.
     ///
     /// # Errors
     /// If a table of a folder cannot be read, or another process started to write a folder.
     pub fn html(&self) -> Result<String, ReportError> {
-        let page = page::html(&self.folders);
+        let page = page::html(&self.folders, self.difference());
         if self.trust == Trust::Checked {
             // Before an error is reported: another process may be writing the folder.
             self.folders.iter().try_for_each(Folder::still_there)?;

@@ -9,7 +9,7 @@ use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
 use giveway_record::report::{self, Report};
-use giveway_record::{Commands, Conclusion, Manifest, Recommendation, RunFolder};
+use giveway_record::{Commands, Conclusion, Effects, Manifest, Recommendation, RunFolder};
 
 const PORT: PortId = PortId(0);
 const HOSTILE: &str = "<script>alert(1)</script> & \"friends\" <!--";
@@ -170,6 +170,39 @@ fn several_folders_share_a_table_and_have_their_charts() {
     assert!(page.contains("elsewhere&#x2f;before"));
 }
 
+/// A recording has one discipline. What changed is on the page, and the load says whether waits compare.
+#[test]
+fn two_recordings_are_compared_in_sentences() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = |name: &str, qdisc: &str, wait: Span| {
+        let dir = dir.path().join(name);
+        let folder = RunFolder::create(&dir, "", manifest()).unwrap();
+        let trial = Trial { qdisc: qdisc.into(), seed: 1 };
+        let record = record(wait);
+        folder.write(&trial, &record).unwrap();
+        folder.finish(&[(trial, record.summary)]).unwrap();
+        dir
+    };
+    let before = recording("before", "fifo limit 5p", Span::ms(8));
+    let after = recording("after", "efd", Span::us(100));
+    let report = Report::read(&[&before, &after]).unwrap();
+    let sentences = report.difference();
+    assert!(
+        sentences[0]
+            .starts_with("uplink: the median sojourn time of small packets is 100 µs instead of 8.00 ms"),
+        "{sentences:?}"
+    );
+    assert!(
+        sentences.iter().any(|one| one.contains("changed by less than 2 %: number of drops")),
+        "{sentences:?}"
+    );
+    assert!(sentences.last().unwrap().ends_with("so the load was alike."), "{sentences:?}");
+    assert!(report.html().unwrap().contains("after compared with before"));
+    folder(&dir.path().join("two"));
+    let two = Report::read(&[&before, &dir.path().join("two")]).unwrap();
+    assert_eq!(two.difference(), [""; 0], "two disciplines are no recording");
+}
+
 /// One-way delays have a chart with a panel for each discipline, and the rate of the link behind each. A
 /// source that never sent has no line and no entry in the legend.
 #[test]
@@ -267,6 +300,10 @@ fn a_recommendation_has_its_commands_and_ports_their_titles() {
         findings: vec!["Cake is better.".into()],
         recommendation: Some(Recommendation {
             summary: "cake at 1.9 Mbit/s".into(),
+            effects: Some(Effects {
+                head: ["", "fifo", "cake", "change", "certain"].map(str::to_owned),
+                rows: vec![["page load", "2 s", "1 s", "1 s less", "better"].map(str::to_owned)],
+            }),
             reasons: vec![("Cost".into(), "5 % of the rate.".into())],
             commands: vec![commands],
         }),
@@ -278,6 +315,7 @@ fn a_recommendation_has_its_commands_and_ports_their_titles() {
     let page = page(&[dir.path()]);
     assert!(page.contains("<h2>Recommendation: cake at 1.9 Mbit&#x2f;s</h2>"));
     assert!(page.contains("<dt>Cost</dt><dd>5 % of the rate.</dd>"));
+    assert!(page.contains("<th scope=\"row\">page load</th><td>2 s</td><td>1 s</td>"));
     assert!(page.contains(
         "<pre class=\"commands\">tc qdisc replace dev &lt;WAN&gt; root cake\nip link set ifb0 up</pre>"
     ));

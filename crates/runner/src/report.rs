@@ -8,7 +8,8 @@ use crate::RunnerError;
 use crate::outputs::{Kind, may_write};
 use giveway_trials::Frontend;
 
-/// Reads run folders, and writes one report of all of them.
+/// Reads run folders, and writes one report of all of them. Returns sentences on what changed from the first
+/// of two folders to the second.
 ///
 /// # Errors
 /// When a folder cannot be read, or the report cannot be written at `place`.
@@ -17,10 +18,11 @@ pub fn write_report(
     place: &Path,
     force: bool,
     frontend: &dyn Frontend,
-) -> Result<(), RunnerError> {
+) -> Result<Vec<String>, RunnerError> {
     may_write(place, Kind::Page, force, frontend)?;
-    let html = Report::read(dirs).and_then(|report| report.html())?;
-    Ok(report::write(place, &html)?)
+    let read = Report::read(dirs)?;
+    report::write(place, &read.html()?)?;
+    Ok(read.difference())
 }
 
 /// Writes a page at `place`, unless another file is there.

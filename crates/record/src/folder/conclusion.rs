@@ -20,10 +20,22 @@ pub struct Conclusion {
 pub struct Recommendation {
     /// The recommendation in a few words, as in "cake at 1.9 Mbit/s".
     pub summary: String,
+    /// What the recommendation changes, as a table; `None` if it changes nothing.
+    #[serde(default)]
+    pub effects: Option<Effects>,
     /// Reasons, cost and certainty: a heading and a sentence each.
     pub reasons: Vec<(String, String)>,
     /// Commands that put it into effect or undo it.
     pub commands: Vec<Commands>,
+}
+
+/// The effects of a recommendation: times and shares before and after, as texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effects {
+    /// The heading of each column.
+    pub head: [String; 5],
+    /// The name of a time or share, its values before and after, the change, and whether it is certain.
+    pub rows: Vec<[String; 5]>,
 }
 
 /// Commands with a title.

@@ -52,8 +52,8 @@ struct Section {
     provenance: Vec<(&'static str, String)>,
 }
 
-/// The page of these folders.
-pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
+/// The page of these folders. `difference` says what changed from the first one to the second.
+pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String, ReportError> {
     let disciplines = Disciplines::of(folders);
     let several = folders.len() > 1;
     let mut plots = Plots::default();
@@ -94,10 +94,18 @@ pub(super) fn html(folders: &[Folder]) -> Result<String, ReportError> {
     }
     let (title, subtitle) = headline(folders);
     let specs: Vec<&str> = disciplines.iter().map(|(spec, ..)| spec).collect();
+    let changed = match folders {
+        [before, after] if !difference.is_empty() => Some(Findings {
+            folder: format!("{} compared with {}", after.name, before.name),
+            sentences: difference,
+            recommendation: None,
+        }),
+        _ => None,
+    };
     let page = Page {
         title,
         subtitle,
-        findings: folders.iter().map(found).collect(),
+        findings: changed.into_iter().chain(folders.iter().map(found)).collect(),
         contents,
         disciplines: vec![Key { with_specs: true, ..disciplines.key(&specs, true) }],
         key_figures,
