@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -29,9 +29,13 @@ class Recommendation:
     """Reasons, cost and certainty: a heading and a sentence each."""
     commands: list[tuple[str, list[str]]]
     """Commands that put it into effect or undo it: a title and lines each."""
+    effects: list[tuple[str, str, str, str, str]] = field(default_factory=list)
+    """Each time and share that was measured: its name, its value now, its value with the recommended or the best
+    setup, the change, and whether it is certain."""
 
     def __str__(self) -> str:
         lines = [self.summary, *(f"  {head}: {text}" for head, text in self.reasons)]
+        lines[1:1] = [f"  {name}: {after} instead of {before} ({sure})" for name, before, after, _, sure in self.effects]
         for title, commands in self.commands:
             lines += ["", f"{title}:", *(f"  {command}" for command in commands)]
         return _giveway.harmless("\n".join(lines))
@@ -73,7 +77,7 @@ class Comparison(Run):
 
     @property
     def recommendation(self) -> Recommendation | None:
-        """One discipline at one rate, with commands; None if the capture does not allow one."""
+        """One discipline, in which directions and at which rates, with commands; None if the capture does not allow one."""
         found = self._results.recommendation
         if found is None:
             return None
@@ -82,6 +86,7 @@ class Comparison(Run):
             read["summary"],
             [(head, text) for head, text in read["reasons"]],
             [(block["title"], block["lines"]) for block in read["commands"]],
+            [tuple(row) for row in (read["effects"] or {"rows": []})["rows"]],
         )
 
     def _repr_html_(self) -> str:
@@ -93,7 +98,7 @@ class Comparison(Run):
 class _Asked:
     captures: list[str]
     rates: list[tuple[str, str]]
-    disciplines: list[str]
+    disciplines: list[list[str]]
     rtt: str | None
     replay: bool
     congestion: str | None
@@ -104,7 +109,8 @@ class _Asked:
     bootstrap: str | None
     whole: bool
     target: str
-    wan: str
+    wan: str | None
+    overhead: str | None
     shape: float
     export: str | None
     out: str
@@ -117,7 +123,7 @@ def compare(
     rate: str | Sequence[str] | None = None,
     rate_up: str | None = None,
     rate_down: str | None = None,
-    disciplines: Sequence[str] | None = None,
+    disciplines: Sequence[str | tuple[str, str]] | None = None,
     rtt: str | None = None,
     mode: Literal["flows", "replay"] = "flows",
     congestion: str | None = None,
@@ -125,11 +131,12 @@ def compare(
     since: str | None = None,
     until: str | None = None,
     seeds: int | None = None,
-    bootstrap: bool | str = False,
+    bootstrap: bool | str | None = None,
     whole: bool = False,
     target: Literal["tc", "openwrt", "giveway", "any"] = "tc",
-    wan: str = "WAN",
+    wan: str | None = None,
     shape: float = 0.95,
+    overhead: str | None = None,
     export: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -147,19 +154,23 @@ def compare(
         rate: Rate of the link in both directions, as in ``"10mbit"``; several are compared one after the other.
         rate_up: Upstream rate, in place of `rate`.
         rate_down: Downstream rate, in place of `rate`.
-        disciplines: The first is the baseline of the findings; by default fifo, fq_codel, cake, pie, drr and efd.
+        disciplines: The first is the baseline of the findings; by default "fifo limit 100p", fq_codel, cake, pie, drr
+            and efd. A pair has the discipline upstream and the one downstream; pairs come before the others.
         rtt: Round-trip time of every connection; by default measured in the capture for each connection.
         mode: ``"replay"`` sends packets at their captured times, and no sender reacts.
         congestion: Congestion control of every TCP connection, which a capture does not show; by default CUBIC.
         local: The local side: address prefixes or MAC addresses; by default a guess, which is shown.
         since: Use packets from this time on: ``"90s"`` after the first packet, ``"20:15"``, or an RFC 3339 time.
         until: Use packets until this time.
-        seeds: Runs of each discipline; by default 5 (20 with ``bootstrap``, 1 for replay).
-        bootstrap: Replay another draw of stretches of the capture with each seed; a text is the length of a stretch.
+        seeds: Runs of each discipline; by default 5 (10 for a long capture, 20 with ``bootstrap``, 1 for replay).
+        bootstrap: Replay another draw of stretches of the capture with each seed; a text is the length of a stretch. By
+            default a capture of at least two minutes with many connections is drawn from, unless one has a fifth of the
+            data.
         whole: Compare a long capture as a whole.
         target: The equipment that the recommendation is for.
         wan: Interface towards the provider, in the commands.
         shape: Rate of the shaper in the recommendation, as a share of the line's.
+        overhead: What the line adds to packets, as a word of tc-cake(8), in the commands.
         export: A pcapng file for the packets of the queues.
         out: A folder for the results; by default a temporary one.
         force: Replace what is at the places of outputs.
@@ -183,7 +194,7 @@ def compare(
     asked = _Asked(
         captures=[os.fspath(each) for each in captures],
         rates=_rates(rate, rate_up, rate_down),
-        disciplines=list(disciplines or []),
+        disciplines=[[one] if isinstance(one, str) else list(one) for one in disciplines or []],
         rtt=rtt,
         replay=mode == "replay",
         congestion=congestion,
@@ -191,10 +202,11 @@ def compare(
         since=since,
         until=until,
         seeds=seeds,
-        bootstrap=None if bootstrap is False else "" if bootstrap is True else bootstrap,
+        bootstrap="off" if bootstrap is False else "" if bootstrap is True else bootstrap,
         whole=whole,
         target=target,
         wan=wan,
+        overhead=overhead,
         shape=shape,
         export=None if export is None else os.fspath(export),
         out=str(folder),

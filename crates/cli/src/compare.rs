@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use clap::{ValueEnum, value_parser};
 use giveway_capture::Moment;
-use giveway_compare::{Advice, AdviceOptions, Live, Mode, Request, Source, Stretch, Target, User, specs};
+use giveway_compare::{
+    Advice, AdviceOptions, Bootstrap, Live, Mode, Overhead, Request, Source, Target, User, pairs,
+};
 use giveway_qdisc::{Rate, Span};
 use giveway_runner::{Outcome, scenario_name};
 use giveway_sim::tcp::Congestion;
@@ -77,10 +79,18 @@ pub struct Args {
     /// Congestion control of every TCP connection, as in "bbr"; a capture does not show it [default: cubic]
     #[arg(long, value_name = "SPEC")]
     congestion: Option<Congestion>,
-    /// A discipline with its parameters, as in "fifo limit 100p", or "all"; may be repeated. The first is the
-    /// baseline of the findings [default: fifo, fq_codel, cake, pie, drr, efd]
+    /// A discipline with its parameters in both directions, as in "fifo limit 100p", or "all"; may be
+    /// repeated. The first is the baseline of the findings: the queue that the line has now [default: "fifo
+    /// limit 100p", about the buffer of a modem, then fq_codel, cake, pie, drr and efd]
     #[arg(long, value_name = "SPEC")]
     qdisc: Vec<String>,
+    /// A discipline upstream; --qdisc-down says the one downstream. The first pair is the baseline of the
+    /// findings, as in --qdisc-up "fifo limit 60p" --qdisc-down "fifo limit 400p"
+    #[arg(long, value_name = "SPEC")]
+    qdisc_up: Vec<String>,
+    /// The discipline downstream for each --qdisc-up, in the same order
+    #[arg(long, value_name = "SPEC")]
+    qdisc_down: Vec<String>,
     /// Local side of the link: address prefixes or MAC addresses, separated by commas; or gateway=MAC, if
     /// every host that is not behind this gateway is local [default: a guess, which is printed with its
     /// reason]
@@ -97,22 +107,30 @@ pub struct Args {
     /// Equipment that the recommendation is for
     #[arg(long, value_enum, default_value_t = On::Tc, help_heading = "Recommendation")]
     target: On,
-    /// Interface towards the provider, in the commands of the recommendation
-    #[arg(long, value_name = "IF", default_value = "WAN", help_heading = "Recommendation")]
-    wan: String,
+    /// Interface towards the provider, in the commands of the recommendation. With --target giveway the
+    /// commands are then for this machine as the router, otherwise for a bridge [default: the word WAN]
+    #[arg(long, value_name = "IF", help_heading = "Recommendation")]
+    wan: Option<String>,
     /// Rate of the shaper in the recommendation, in percent of the line's
     #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = value_parser!(u8).range(10..=100))]
     #[arg(help_heading = "Recommendation")]
     shape: u8,
+    /// Bytes that the line adds to packets, as a word of tc-cake(8): docsis for cable, pppoe-ptm or
+    /// bridged-ptm for VDSL, ethernet for fibre. The commands of the recommendation count them [default: none;
+    /// a guess is printed if the capture shows it]
+    #[arg(long, value_name = "WORD", help_heading = "Recommendation")]
+    overhead: Option<Overhead>,
     /// Number of seeds. Each seed delays the start of connections by different small random times, so that
     /// differences can be distinguished from chance [default: 5 for flows, 1 for replay]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
     /// Replay another draw of stretches of the capture with each seed, as many as the whole has, so that
-    /// intervals include how much the traffic varies. TIME is the length of a stretch [default length: a
-    /// tenth of the capture; default of --seeds: 20]
+    /// intervals include how much the traffic varies. TIME is the length of a stretch, a tenth of the capture
+    /// if it is left out; "off" replays all of it with each seed [default: a tenth, with 10 seeds, for a
+    /// capture of at least two minutes and 30 connections, none of which has a fifth of the data; otherwise
+    /// off]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true)]
-    bootstrap: Option<Option<Span>>,
+    bootstrap: Option<Option<Bootstrap>>,
     /// Compare a capture of at least 6 hours as a whole, and not its busy and its idle hours apart
     #[arg(long)]
     whole: bool,
@@ -275,7 +293,7 @@ fn request(args: &Args) -> Result<Request, CliError> {
     Ok(Request {
         capture: source(args),
         mode: args.mode.into(),
-        specs: specs(&args.qdisc)?,
+        pairs: pairs(&args.qdisc, &args.qdisc_up, &args.qdisc_down)?,
         rates: rates(args).map_err(CliError::Usage)?,
         rtt: args.rtt,
         congestion: args.congestion.clone(),
@@ -284,9 +302,12 @@ fn request(args: &Args) -> Result<Request, CliError> {
             target: args.target.into(),
             wan: args.wan.clone(),
             shaped: f64::from(args.shape) / 100.0,
+            overhead: args.overhead,
         },
         seeds: args.seeds,
-        bootstrap: args.bootstrap.map(|length| length.map_or(Stretch::Tenth, Stretch::Of)),
+        bootstrap: args
+            .bootstrap
+            .map_or(Bootstrap::WhereItSuits, |length| length.unwrap_or(Bootstrap::Tenth)),
         whole: args.whole,
         out: args.out.clone(),
         export: args.export.clone(),

@@ -48,9 +48,12 @@ fn the_example_is_compared_in_both_directions() {
         "drr",
         "efd",
         "Findings",
-        "Recommendation: fq_codel at 1.9 Mbit/s upstream and 15.2 Mbit/s downstream",
+        "Recommendation: fq_codel at 1.9 Mbit/s upstream; change nothing downstream",
+        "fq_codel upstream only",
+        "price of the shaper",
         "\n  tc qdisc add dev WAN parent 1:1 fq_codel\n",
         "\n  tc qdisc del dev WAN root\n",
+        "\nCheck that it helped:\n  ping -c 20 HOST",
     ] {
         assert!(out.contains(wanted), "{wanted} is missing in\n{out}");
     }
@@ -66,6 +69,69 @@ fn the_example_is_compared_in_both_directions() {
             .any(|finding| finding.contains("measurably worse") || finding.starts_with("Cost of "))
     );
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "without --out no file is written");
+}
+
+/// At 2 Mbit/s in both directions every setup makes the only upload much longer, so none is recommended, and
+/// the table of the best one has the gain and the loss.
+#[test]
+fn a_loss_is_shown_and_disqualifies() {
+    let folder = tempfile::tempdir().unwrap();
+    let output =
+        json(folder.path(), &["--rate", "2mbit", "--qdisc", "fifo limit 100p", "--qdisc", "fq_codel"]);
+    let advice = &output["links"][0]["recommendation"];
+    assert_eq!((&advice["discipline"], &advice["directions"]), (&Value::Null, &Value::Null));
+    let verdict = |metric: &str, direction: &str| {
+        let effects = advice["effects"].as_array().expect("the best setup has effects");
+        let of = |one: &&Value| one["metric"] == metric && one["direction"] == direction;
+        effects.iter().find(of).unwrap_or_else(|| panic!("{metric} {direction}: {advice}"))["verdict"].clone()
+    };
+    assert_eq!(verdict("fct_gt3MB_p50_s", "upstream"), "worse", "one upload is enough for a loss");
+    assert_eq!(verdict("voice_delay_p99_s", "upstream"), "better");
+}
+
+/// Another queue downstream than upstream: the rows have the name of the one upstream.
+#[test]
+fn directions_have_their_own_disciplines() {
+    let folder = tempfile::tempdir().unwrap();
+    let up = ["--qdisc-up", "fifo limit 60p", "--qdisc-down", "fifo limit 400p"];
+    let args = [&HOME[..], &up, &["--qdisc", "cake", "--seeds", "2", "--out", "kept"]].concat();
+    let (out, _) = compared(folder.path(), &args);
+    let scenario = fs::read_to_string(folder.path().join("kept/scenario.toml")).unwrap();
+    assert!(scenario.contains("disciplines = [\"fifo limit 60p\", \"cake\"]"), "{scenario}");
+    assert!(
+        scenario.contains(
+            "in_place_of = { \"fifo limit 60p\" = \"fifo limit 400p\", \"cake\" = \"cake bandwidth 16mbit\" }"
+        ),
+        "cake has the rate of the link, as it is deployed: {scenario}"
+    );
+    assert!(
+        out.contains("60 packets upstream, 360 ms at 2mbit, and 400 packets downstream, 300 ms"),
+        "{out}"
+    );
+    let refused = |args: &[&str], wanted: &str| {
+        let example = example();
+        let (code, _, err) = ran(folder.path(), &[&[example.to_str().unwrap()], args].concat());
+        assert_eq!(code, 2, "{err}");
+        assert!(err.contains(wanted), "{err}");
+    };
+    refused(&["--rate", "2mbit", "--qdisc-up", "codel"], "each --qdisc-up needs a --qdisc-down");
+    refused(&["--rate", "2mbit", "--overhead", "dsl"], "\"dsl\" is no kind of line");
+}
+
+/// The table and the JSON have the same utilization, also if the run is longer than the capture.
+#[test]
+fn the_use_of_a_link_is_one_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--rate", "1mbit", "--mode", "replay", "--qdisc", "fifo limit 100p", "--qdisc", "fq_codel"];
+    let (out, _) = compared(folder.path(), &args);
+    let output = json(folder.path(), &args);
+    let of = |row: &Value| row["metrics"]["at.far->local.utilization"]["mean"].as_f64().unwrap();
+    let row = &output["links"][0]["table"]["results"][1];
+    let used = format!(" {:.1} ", 100.0 * of(row));
+    let down = out.split("downstream at").nth(1).expect("there is a table");
+    let line = down.lines().find(|line| line.starts_with("fq_codel")).expect("it has a row");
+    let tables = down.lines().filter(|line| line.starts_with("fq_codel"));
+    assert!(tables.into_iter().any(|line| line.contains(&used)), "{used} is not in {line}\n{down}");
 }
 
 /// The kept scenario runs without the capture, with the same results; a second comparison resumes it.
@@ -243,7 +309,7 @@ fn the_readable_part_of_a_damaged_capture_is_used() {
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("is damaged at byte") && err.contains("the packets before that are used"), "{err}");
     assert!(err.contains("still open at the end"), "{err}");
-    assert!(out.contains("Only fifo ran"), "{out}");
+    assert!(out.contains("Only fifo limit 100p ran"), "{out}");
 }
 
 /// A capture of one direction shows no requests; its packets can still be replayed.

@@ -129,6 +129,26 @@ impl Capture {
         }
     }
 
+    /// True if draws of tenths of the capture have the same kind of traffic as the whole: it is long enough,
+    /// and has many connections, none of which has most of the data. A draw may have a connection twice.
+    pub(super) fn can_be_drawn(&self) -> bool {
+        const LONG: Span = Span::s(120);
+        const MANY: usize = 30;
+        const LARGEST: u64 = 5; // a fifth of all data
+        let sizes =
+            || self.workload.connections.iter().map(|one| one.adus.iter().map(|adu| adu.bytes).sum::<u64>());
+        self.span() >= LONG
+            && self.workload.connections.len() >= MANY
+            && sizes().max().unwrap_or(0) * LARGEST <= sizes().sum()
+    }
+
+    /// The kind of line that the capture shows, as a word of tc-cake(8), and the reason for the guess.
+    pub(super) fn overhead(&self) -> Option<(&'static str, &'static str)> {
+        // An MTU of 1492 leaves 8 of Ethernet's 1500 bytes to PPPoE (RFC 2516, section 7).
+        (self.seen.largest == 1492)
+            .then_some(("pppoe-ptm", "the largest packet has 1492 bytes, as over PPPoE"))
+    }
+
     /// Checks that the capture has traffic for this mode.
     ///
     /// # Errors

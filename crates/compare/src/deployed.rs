@@ -1,11 +1,12 @@
-//! The recommended discipline as it is deployed: with its shaper, in front of the line.
+//! A discipline as it is deployed: with its shaper, in front of the line.
 //!
 //! # Principles
 //! - The line keeps its rate and its own fifo in each direction: upstream in the modem, downstream at the
 //!   provider. The discipline is at this side of both, and its shaper is slower than the line. So downstream
 //!   a burst waits in the fifo of the provider before it reaches the discipline.
+//! - A direction without a shaper has the fifo of the line only.
 //! - A discipline that shapes by itself takes the rate as a parameter. Any other is below a class of `htb`.
-//!   The interface around them is ten times as fast as the line, so a packet is transmitted once.
+//!   The interface around them is a hundred times as fast as the line, so a packet is transmitted once.
 //! - Seeds and traffic come from the comparison.
 //!
 //! # Deviations
@@ -13,13 +14,13 @@
 
 use std::path::Path;
 
-use giveway_disciplines::Spec;
 use giveway_measure::{DisciplineRow, Estimate, Table};
 use giveway_qdisc::Rate;
 use giveway_workload::Direction;
 
 use super::capture::Capture;
-use super::link::{Link, NODES, Senders};
+use super::link::{Link, NODES, Senders, line};
+use super::pair::{Pair, needs_bandwidth, shapes};
 
 /// The node of the shaper, between the local side and the line.
 pub(super) const SHAPER: &str = "shaper";
@@ -27,17 +28,19 @@ pub(super) const SHAPER: &str = "shaper";
 const OF_THE_LINE: [&str; 2] = ["utilization", "goodput_bps"];
 /// The waits at both ports, one after the other.
 const WAITS: &str = "sojourn_";
+/// The interface is so many times as fast as the line.
+const FASTER: u64 = 100;
 
 /// A discipline with its shaper.
 pub(super) struct Shaped<'a> {
-    /// The discipline.
-    pub spec: &'a Spec,
-    /// True if the discipline shapes by itself.
+    /// The discipline of each direction.
+    pub pair: &'a Pair,
+    /// True if the target lets a discipline shape by itself.
     pub by_itself: bool,
-    /// The rates of the shaper, upstream and downstream.
-    pub rates: (Rate, Rate),
-    /// The fifo of the line.
-    pub line: &'a Spec,
+    /// The rates of the shaper, upstream and downstream; `None` for a direction without it.
+    pub rates: [Option<Rate>; 2],
+    /// The fifos of the line.
+    pub line: &'a Pair,
 }
 
 impl Shaped<'_> {
@@ -58,30 +61,29 @@ impl Shaped<'_> {
     }
 
     /// The links in front of the line and of the line, as TOML. `local` and `far` are the nodes at the ends.
-    pub fn links(&self, line: &Link, (local, far): (&str, &str)) -> String {
-        let (up, down) = (line.up, line.down);
-        let interface = Rate::bit(up.max(down).as_bit().saturating_mul(10));
+    pub fn links(&self, link: &Link, (local, far): (&str, &str)) -> String {
+        let interface = Rate::bit(link.up.max(link.down).as_bit().saturating_mul(FASTER));
         let [sends, receives] = [Direction::Up, Direction::Down].map(|direction| self.qdisc(direction));
         format!(
             "[[link]]\nfrom = \"{local}\"\nto = \"{SHAPER}\"\nrate = \"{interface}\"\ndelay = \"0s\"\nqdisc = {sends}\n\
-             back = {{ rate = \"{interface}\", qdisc = {receives} }}\n\n\
-             [[link]]\nfrom = \"{SHAPER}\"\nto = \"{far}\"\nrate = \"{up}\"\ndelay = \"0s\"\nqdisc = \"compare\"\n\
-             back = {{ rate = \"{down}\", qdisc = \"compare\" }}\n\n"
+             back = {{ rate = \"{interface}\", qdisc = {receives} }}\n\n{}",
+            line(link, std::slice::from_ref(self.line), (SHAPER, far))
         )
     }
 
     /// The discipline with its shaper in one direction, as a value in TOML.
     fn qdisc(&self, direction: Direction) -> String {
-        let (rate, ingress) = match direction {
-            Direction::Up => (self.rates.0, ""),
-            Direction::Down => (self.rates.1, " ingress"),
-        };
-        if self.by_itself {
-            return format!("\"{} bandwidth {rate}{ingress}\"", self.spec);
+        let Some(rate) = self.rates[direction as usize] else { return "\"fifo\"".to_owned() };
+        let spec = self.pair.at(direction);
+        if self.by_itself && needs_bandwidth(spec) {
+            let ingress = if direction == Direction::Down { " ingress" } else { "" };
+            return format!("\"{spec} bandwidth {rate}{ingress}\"");
+        }
+        if self.by_itself && shapes(spec) {
+            return format!("\"{spec}\"");
         }
         format!(
-            "{{ kind = \"htb\", default = \"line\", classes = [{{ name = \"line\", rate = \"{rate}\", leaf = \"{}\" }}] }}",
-            self.spec
+            "{{ kind = \"htb\", default = \"line\", classes = [{{ name = \"line\", rate = \"{rate}\", leaf = \"{spec}\" }}] }}"
         )
     }
 
@@ -110,7 +112,7 @@ impl Shaped<'_> {
                 metrics.push((format!("at.{}.{metric}", Link::port(direction)), value));
             }
         }
-        Some(DisciplineRow { qdisc: self.spec.to_string(), seeds: row.seeds.clone(), metrics })
+        Some(DisciplineRow { qdisc: self.pair.name(), seeds: row.seeds.clone(), metrics })
     }
 }
 
@@ -127,28 +129,29 @@ mod tests {
 
     use super::*;
 
-    const RATES: (Rate, Rate) = (Rate::kbit(1900), Rate::kbit(15_200));
+    const BOTH: [Option<Rate>; 2] = [Some(Rate::kbit(1900)), Some(Rate::kbit(15_200))];
 
-    fn spec(text: &str) -> Spec {
-        text.parse().expect("it is valid")
+    fn pair(text: &str) -> Pair {
+        Pair::same(text.parse().expect("it is valid"))
     }
 
     #[test]
     fn the_shaper_is_in_front_of_a_line_that_keeps_its_rate() {
         let link = Link { up: Rate::mbit(2), down: Rate::mbit(16), rtt: None, resample: None, hours: None };
-        let line = spec("fifo limit 100p");
-        let links = |text: &str, by_itself| {
-            let shaped = Shaped { spec: &spec(text), by_itself, rates: RATES, line: &line };
+        let line = pair("fifo limit 100p");
+        let links = |text: &str, rates| {
+            let shaped = Shaped { pair: &pair(text), by_itself: true, rates, line: &line };
             shaped.links(&link, ("local", "far"))
         };
-        insta::assert_snapshot!(links("cake", true) + &links("fq_codel", false));
+        let up = [BOTH[0], None];
+        insta::assert_snapshot!(links("cake", BOTH) + &links("fq_codel", BOTH) + &links("cake", up));
     }
 
     /// Times are measured for the flows, and the use for the line. A packet waits twice.
     #[test]
     fn a_row_has_the_names_of_the_comparison() {
-        let (cake, line) = (spec("cake"), spec("fifo limit 100p"));
-        let shaped = Shaped { spec: &cake, by_itself: true, rates: RATES, line: &line };
+        let (cake, line) = (pair("cake"), pair("fifo limit 100p"));
+        let shaped = Shaped { pair: &cake, by_itself: true, rates: BOTH, line: &line };
         let metric = |name: &str, value| (name.to_owned(), Estimate::over(vec![Some(value)]));
         let metrics = vec![
             metric("at.local->shaper.fct_p50_s", 1.0),

@@ -8,7 +8,7 @@ use giveway_workload::Direction;
 
 use super::mode::{Mode, word};
 use super::situation::{Situation, Trust};
-use super::tables::{COSTS, Change, SMALL_PACKETS, Tables, list, text};
+use super::tables::{COSTS, Change, SMALL_PACKETS, Tables, capital, list, text};
 
 /// A kind of transfer that users wait for.
 #[derive(Clone, Copy)]
@@ -288,15 +288,11 @@ impl Sentences<'_> {
     }
 }
 
-fn capital(text: &str) -> String {
-    let (first, rest) = text.split_at(1);
-    first.to_uppercase() + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use giveway_measure::{DisciplineRow, Estimate, Fingerprint};
+    use giveway_qdisc::Span;
 
     use super::super::link::Link;
 
@@ -314,7 +310,11 @@ mod tests {
     }
 
     fn reported(table: Table, mode: Mode) -> Vec<String> {
-        let mut findings = of(&table, mode, &Situation { missing: 0.0, stretch: 1.0, resample: None });
+        let mut findings = of(
+            &table,
+            mode,
+            &Situation { missing: 0.0, measured: Span::s(40), resample: None, overhead: None },
+        );
         findings.retain(|finding| !finding.ends_with("(Holm)."));
         findings
     }
@@ -344,7 +344,7 @@ mod tests {
             transfers("efd limit 100p", [0.2, 0.3, 0.1], [22.0, 23.1, 20.9]),
         ];
         let expected = [
-            "Downloads are shorter with efd than with fifo: the median takes 200 ms instead of 1.00 s (800 ± 0.00 ms less), \
+            "Downloads are shorter with efd than with fifo limit 100p: the median takes 200 ms instead of 1.00 s (800 ± 0.00 ms less), \
              and the 95th percentile shows no measurable difference (4.00 s and 4.00 s).",
             "Cost of efd: the median completion time of transfers above 3 MB downstream is 22.0 s instead of 20.0 s (2.00 ± \
              0.25 s more).",
@@ -360,7 +360,7 @@ mod tests {
         let expected = [
             "No discipline makes downloads measurably shorter (with fifo: median 1.00 s, 95th percentile 4.00 s).",
             "In the busier direction (downstream) 1 of 100 packets waits for more than 200 ms; the link sends for 90 % of the \
-             capture's time.",
+             40.0 s that are measured.",
         ];
         assert_eq!(reported(table(rows), Mode::Flows), expected);
     }
@@ -385,8 +385,8 @@ mod tests {
         let findings = reported(table(rows), Mode::Replay);
         assert_eq!(
             findings[0],
-            "The 99th percentile of the delay of calls upstream is 7.00 ms with fq_codel instead of 500 ms with fifo (493 ± \
-             2.48 ms less); no measurable difference to drr; prio is worse than fifo."
+            "The 99th percentile of the delay of calls upstream is 7.00 ms with fq_codel instead of 500 ms with fifo limit \
+             100p (493 ± 2.48 ms less); no measurable difference to drr; prio is worse than fifo limit 100p."
         );
         assert_eq!(findings[1], "fq_codel makes nothing measurably worse.");
         assert_eq!(findings.len(), 2);
@@ -439,7 +439,7 @@ mod tests {
                 .starts_with("Queues hardly form: 99 of 100 packets wait for at most 4.90 ms (downstream)")
         );
         let alone = reported(table(vec![idle("fifo limit 100p")]), Mode::Flows);
-        assert_eq!(alone, ["Only fifo ran; name a second discipline with --qdisc to compare."]);
+        assert_eq!(alone, ["Only fifo limit 100p ran; name a second discipline with --qdisc to compare."]);
         assert_eq!(reported(table(vec![]), Mode::Flows), ["No run finished."]);
     }
 
@@ -483,8 +483,11 @@ mod tests {
     #[test]
     fn a_capture_with_holes_has_no_findings() {
         let rows = vec![transfers("fifo", [1.0; 3], [1.0; 3]), transfers("efd", [0.5; 3], [1.0; 3])];
-        let findings =
-            of(&table(rows), Mode::Flows, &Situation { missing: 0.6, stretch: 1.0, resample: None });
+        let findings = of(
+            &table(rows),
+            Mode::Flows,
+            &Situation { missing: 0.6, measured: Span::s(40), resample: None, overhead: None },
+        );
         assert_eq!(findings.len(), 1);
         assert!(findings[0].starts_with("No findings: 60 %"), "{findings:?}");
     }

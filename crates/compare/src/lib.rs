@@ -16,7 +16,9 @@ mod hours;
 mod link;
 mod live;
 mod mode;
+mod pair;
 mod reading;
+mod sides;
 mod situation;
 mod tables;
 mod traffic;
@@ -40,12 +42,13 @@ use giveway_runner::scenario_name;
 use giveway_runner::{Outcome, Results, RunnerError, Session};
 use giveway_trials::Frontend;
 
-pub use advice::{Advice, AdviceOptions, Block, Target, ranking};
+pub use advice::{Advice, AdviceOptions, Block, Overhead, Target, Tried, ranking};
 pub use capture::Capture;
 pub use hours::Hours;
 pub use link::Link;
 pub use live::{Live, User};
 pub use mode::{Mode, word};
+pub use pair::Pair;
 pub use reading::Source;
 pub use situation::{Situation, Trust};
 
@@ -63,7 +66,7 @@ pub struct Request {
     /// The behaviour of the senders.
     pub mode: Mode,
     /// The disciplines, the first of which is the baseline of the findings.
-    pub specs: Vec<Spec>,
+    pub pairs: Vec<Pair>,
     /// The rates of each link, upstream and downstream.
     pub rates: Vec<(Rate, Rate)>,
     /// The round-trip time of every connection; `None` takes each connection's from the capture.
@@ -75,10 +78,11 @@ pub struct Request {
     pub local: Option<Local>,
     /// Options of the recommendation.
     pub advice: AdviceOptions,
-    /// Runs of each discipline; `None` is 5 for flows, 20 for draws of stretches, 1 for replay.
+    /// Runs of each discipline; `None` is 5 for flows, 20 for draws of stretches (10 if they are not asked
+    /// for), 1 for replay.
     pub seeds: Option<u32>,
-    /// Each seed replays another draw of stretches of the capture.
-    pub bootstrap: Option<Stretch>,
+    /// Whether each seed replays another draw of stretches of the capture.
+    pub bootstrap: Bootstrap,
     /// True if a long capture is compared as a whole, and not its busy and idle hours apart.
     pub whole: bool,
     /// The folder for the results; `None` keeps none.
@@ -89,13 +93,32 @@ pub struct Request {
     pub force: bool,
 }
 
-/// The length of the stretches that are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stretch {
-    /// A tenth of the capture, at least a second.
+/// The draws of stretches of the capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bootstrap {
+    /// Stretches of a tenth, if the capture is long and no single connection decides.
+    #[default]
+    WhereItSuits,
+    /// Each seed replays the whole capture.
+    Off,
+    /// Stretches of a tenth of the capture, at least a second.
     Tenth,
-    /// About this length.
+    /// Stretches of about this length.
     Of(Span),
+}
+
+impl std::str::FromStr for Bootstrap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bootstrap, String> {
+        match text {
+            "off" => Ok(Bootstrap::Off),
+            text => text
+                .parse()
+                .map(Bootstrap::Of)
+                .map_err(|error| format!("{error}; write the length of a stretch, for example 30s, or off")),
+        }
+    }
 }
 
 /// A part of the capture that is compared.
@@ -151,7 +174,7 @@ impl Request {
             let message = "--rtt: a replay has no round-trip times, because no sender reacts; leave out --rtt or --mode replay";
             return Err(refused(message.to_owned()));
         }
-        if self.bootstrap.is_some() && self.mode == Mode::Replay {
+        if matches!(self.bootstrap, Bootstrap::Tenth | Bootstrap::Of(_)) && self.mode == Mode::Replay {
             let message = "--bootstrap: a replay sends the packets of the whole capture; leave out --bootstrap or --mode replay";
             return Err(refused(message.to_owned()));
         }
@@ -196,7 +219,13 @@ impl Request {
             return Err(refused(capture.rate_is_missing()));
         }
         capture.check(self.mode)?;
-        let resample = self.bootstrap.map(|stretch| stretch.of(&capture)).transpose()?;
+        let resample = self.bootstrap.stretch(&capture, self.mode)?;
+        if let (Some(length), Bootstrap::WhereItSuits) = (resample, self.bootstrap) {
+            frontend.remark(&format!(
+                "each run draws stretches of {length} of the capture, so that intervals include how much its traffic varies; \
+                 --bootstrap=off replays all of it in each run"
+            ));
+        }
         let parts = self.parts(&capture);
         for part in &parts {
             frontend.remark(&format!(
@@ -248,7 +277,8 @@ impl Comparison {
     fn situation(&self, link: &Link) -> Situation {
         let capture = self.part(link);
         let resample = link.resample;
-        Situation { missing: capture.missing(), stretch: link.stretch(capture), resample }
+        let (missing, measured) = (capture.missing(), link.measured(capture));
+        Situation { missing, measured, resample, overhead: capture.overhead() }
     }
 
     /// Runs every link and calls `each` with its results. The session gets the outputs of this request.
@@ -260,7 +290,7 @@ impl Comparison {
         mut session: Session<'_>,
         each: &mut dyn FnMut(&Link, &Capture, &Results, &Reported) -> io::Result<()>,
     ) -> Result<Compared, RunnerError> {
-        let Request { mode, congestion, specs, out, export, force, .. } = &self.request;
+        let Request { mode, congestion, pairs, out, export, force, .. } = &self.request;
         let senders = link::Senders { mode: *mode, congestion: congestion.as_ref() };
         let frontend = session.frontend();
         let name = scenario_name(self.request.capture.first());
@@ -277,10 +307,12 @@ impl Comparison {
             }
             None => self.request.capture.first(),
         };
-        let usual = match (mode, &self.request.bootstrap) {
-            (Mode::Flows, Some(_)) => 20,
-            (Mode::Flows, None) => 5,
+        let is_drawn = self.links.iter().any(|link| link.resample.is_some());
+        let usual = match (mode, self.request.bootstrap) {
             (Mode::Replay, _) => 1,
+            (Mode::Flows, Bootstrap::WhereItSuits) if is_drawn => 10,
+            (Mode::Flows, _) if is_drawn => 20,
+            (Mode::Flows, _) => 5,
         };
         let seeds = self.request.seeds.unwrap_or(usual);
         let mut outcome = Outcome::Done;
@@ -291,7 +323,7 @@ impl Comparison {
             if link.hours.is_some() {
                 session = session.keeping(link::WORKLOAD, link::keep(&capture.workload, files)?);
             }
-            let text = link.scenario(&name, replayed, &senders, specs, seeds, capture);
+            let text = link.scenario(&name, replayed, &senders, pairs, seeds, capture);
             let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
@@ -305,8 +337,21 @@ impl Comparison {
                 shaped.row(&table, link::NODES)
             };
             let report = |table: &Table| Reported {
-                findings: findings::of(table, *mode, &situation),
-                advice: advice::of(table, link, &situation, &self.request.advice, &deploy),
+                findings: findings::of(table, *mode, &situation)
+                    .into_iter()
+                    .chain(
+                        pairs.first().filter(|_| pairs.len() > 1).and_then(|pair| pair::buffers(pair, link)),
+                    )
+                    .collect(),
+                advice: advice::of(&advice::Question {
+                    table,
+                    pairs,
+                    planned: pairs.len() * seeds as usize,
+                    link,
+                    situation: &situation,
+                    options: &self.request.advice,
+                    deploy: &deploy,
+                }),
                 situation,
             };
             let reported = OnceCell::new();
@@ -335,7 +380,7 @@ impl Comparison {
             let place = out.join(giveway_record::REPORT);
             let dirs: Vec<&Path> = kept_in.iter().map(PathBuf::as_path).collect();
             match write_report(&dirs, &place, *force, frontend) {
-                Ok(()) => side_by_side = Some(place),
+                Ok(_) => side_by_side = Some(place),
                 Err(error) => {
                     frontend.message(&chain(&error));
                     outcome = outcome.max(Outcome::Failed);
@@ -346,15 +391,18 @@ impl Comparison {
     }
 }
 
-impl Stretch {
-    /// The length of the stretches of a capture.
-    fn of(self, capture: &Capture) -> Result<Span, RunnerError> {
+impl Bootstrap {
+    /// The length of the stretches of a capture; `None` if each run replays all of it.
+    fn stretch(self, capture: &Capture, mode: Mode) -> Result<Option<Span>, RunnerError> {
         const FEWEST: u64 = 5;
         let span = capture.span();
+        // A whole number of seconds is easier to read.
+        let tenth = Span::s(((span / 10).as_s().round() as u64).max(1));
         let length = match self {
-            // A whole number of seconds is easier to read.
-            Stretch::Tenth => Span::s(((span / 10).as_s().round() as u64).max(1)),
-            Stretch::Of(length) => length,
+            Bootstrap::Off => return Ok(None),
+            Bootstrap::WhereItSuits if mode == Mode::Replay || !capture.can_be_drawn() => return Ok(None),
+            Bootstrap::WhereItSuits | Bootstrap::Tenth => tenth,
+            Bootstrap::Of(length) => length,
         };
         if length.is_zero() || length * FEWEST > span {
             let example = (span / (2 * FEWEST)).as_s();
@@ -367,37 +415,65 @@ impl Stretch {
                 example.max(Span::ms(1))
             )));
         }
-        Ok(length)
+        Ok(Some(length))
     }
 }
 
-/// Parses the specs of disciplines. "all" stands for every discipline that can be in front of a link, and an
-/// empty list for [`DEFAULT`]. Each discipline appears once.
+/// Parses the specs of disciplines: for both directions, and one for each direction in turn. "all" stands for
+/// every discipline that can be in front of a link, and empty lists for [`DEFAULT`]. Pairs of `up` and `down`
+/// come first, so the first one is the baseline. Each pair appears once.
 ///
 /// # Errors
-/// [`RunnerError::Usage`] for the first invalid spec.
-pub fn specs(texts: &[String]) -> Result<Vec<Spec>, RunnerError> {
-    let mut specs: Vec<Spec> = Vec::new();
-    let texts = match texts {
-        [] => DEFAULT.map(str::to_owned).to_vec(),
+/// [`RunnerError::Usage`] for the first invalid spec, a spec of one direction without one of the other, and
+/// two pairs with the same discipline upstream.
+pub fn pairs(both: &[String], up: &[String], down: &[String]) -> Result<Vec<Pair>, RunnerError> {
+    let parsed = |flag: &str, text: &String| {
+        text.parse::<Spec>().map_err(|error| RunnerError::Usage(format!("{flag} \"{text}\": {error}")))
+    };
+    if up.len() != down.len() {
+        let (more, fewer) = if up.len() > down.len() {
+            ("--qdisc-up", "--qdisc-down")
+        } else {
+            ("--qdisc-down", "--qdisc-up")
+        };
+        return Err(RunnerError::Usage(format!(
+            "each {more} needs a {fewer}, the discipline of the other direction at the same time"
+        )));
+    }
+    let mut pairs: Vec<Pair> = Vec::new();
+    for (up, down) in up.iter().zip(down) {
+        pairs.push(Pair { up: parsed("--qdisc-up", up)?, down: parsed("--qdisc-down", down)? });
+    }
+    let both = match both {
+        [] if pairs.is_empty() => DEFAULT.map(str::to_owned).to_vec(),
+        // A pair alone is a baseline for the usual ones.
+        [] if pairs.len() == 1 => DEFAULT[1..].iter().map(|text| (*text).to_owned()).collect(),
         some => some.to_vec(),
     };
-    for text in &texts {
-        if text == "all" {
-            specs.extend(all());
-            continue;
+    for text in &both {
+        match text.as_str() {
+            "all" => pairs.extend(all().map(Pair::same)),
+            _ => pairs.push(Pair::same(parsed("--qdisc", text)?)),
         }
-        let spec = text.parse();
-        specs.push(spec.map_err(|error| RunnerError::Usage(format!("--qdisc \"{text}\": {error}")))?);
     }
-    let mut seen: Vec<String> = Vec::new();
-    specs.retain(|spec| {
-        let text = spec.to_string();
-        let new = !seen.contains(&text);
-        seen.push(text);
+    let mut seen: Vec<Pair> = Vec::new();
+    pairs.retain(|pair| {
+        let new = !seen.contains(pair);
+        seen.push(pair.clone());
         new
     });
-    Ok(specs)
+    for (at, pair) in pairs.iter().enumerate() {
+        if let Some(other) = pairs[..at].iter().find(|other| other.name() == pair.name()) {
+            return Err(RunnerError::Usage(format!(
+                "\"{}\" is upstream of \"{}\" and of \"{}\", and a table has one row for each discipline upstream: compare them \
+                 one after the other, or let another limit distinguish them",
+                pair.name(),
+                other.down,
+                pair.down
+            )));
+        }
+    }
+    Ok(pairs)
 }
 
 /// Every discipline that can be in front of a link without further parameters; the disciplines of [`DEFAULT`]

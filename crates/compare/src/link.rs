@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use giveway_disciplines::Spec;
 use giveway_files::Dir;
 use giveway_qdisc::{Rate, Span};
 use giveway_record::RunFolder;
@@ -14,6 +13,7 @@ use giveway_workload::{Direction, Workload};
 use super::capture::Capture;
 use super::hours::Hours;
 use super::mode::{Mode, shown};
+use super::pair::Pair;
 use giveway_runner::RunnerError;
 use giveway_runner::outputs::{Kind, existing, may_write, removing};
 use giveway_trials::Frontend;
@@ -168,18 +168,13 @@ impl Link {
         name: &str,
         file: &Path,
         senders: &Senders<'_>,
-        specs: &[Spec],
+        pairs: &[Pair],
         seeds: u32,
         capture: &Capture,
     ) -> String {
-        let line = format!(
-            "[[link]]\nfrom = \"{LOCAL}\"\nto = \"{FAR}\"\nrate = \"{up}\"\ndelay = \"0s\"\nqdisc = \"compare\"\n\
-             back = {{ rate = \"{down}\", qdisc = \"compare\" }}\n\n",
-            up = self.up,
-            down = self.down,
-        );
+        let line = line(self, pairs, NODES);
         let ports = self.ports(capture).map(Link::port);
-        self.with_network(name, file, (senders, specs, seeds), capture, (&line, &ports))
+        self.with_network(name, file, (senders, pairs, seeds), capture, (&line, &ports))
     }
 
     /// The scenario of these links, written in TOML, and of the ports that are recorded.
@@ -187,11 +182,11 @@ impl Link {
         &self,
         name: &str,
         file: &Path,
-        (senders, specs, seeds): (&Senders<'_>, &[Spec], u32),
+        (senders, pairs, seeds): (&Senders<'_>, &[Pair], u32),
         capture: &Capture,
         (links, ports): (&str, &[String]),
     ) -> String {
-        let specs: Vec<String> = specs.iter().map(|spec| quoted(&spec.to_string())).collect();
+        let specs: Vec<String> = pairs.iter().map(|pair| quoted(&pair.name())).collect();
         let ports: Vec<String> = ports.iter().map(|port| quoted(port)).collect();
         let (measured, duration) = self.times(capture);
         let head = format!(
@@ -245,10 +240,9 @@ impl Link {
         (measured, Span::s(duration))
     }
 
-    /// The length of the measurement interval divided by the span of the capture.
-    pub(super) fn stretch(&self, capture: &Capture) -> f64 {
-        let (measured, _) = self.times(capture);
-        measured.as_s() / capture.span().max(Span::ms(1)).as_s()
+    /// The length of the measurement interval.
+    pub fn measured(&self, capture: &Capture) -> Span {
+        self.times(capture).0
     }
 
     /// The traffic of [`Mode::Flows`] as TOML.
@@ -271,6 +265,29 @@ impl Link {
         }
         text
     }
+}
+
+/// The link between two nodes at which disciplines are compared, as TOML. A direction in which a discipline
+/// differs from its name says so.
+pub(super) fn line(link: &Link, pairs: &[Pair], (from, to): (&str, &str)) -> String {
+    let direction = |way: Direction| {
+        let rate = link.rate(way);
+        let differs = |pair: &Pair| {
+            let (name, here) = (pair.name(), pair.on(way, rate));
+            (name != here).then(|| format!("{} = {}", quoted(&name), quoted(&here)))
+        };
+        let others: Vec<String> = pairs.iter().filter_map(differs).collect();
+        if others.is_empty() { String::new() } else { format!("in_place_of = {{ {} }}", others.join(", ")) }
+    };
+    let (sends, receives) = (direction(Direction::Up), direction(Direction::Down));
+    let sends = if sends.is_empty() { sends } else { format!("{sends}\n") };
+    let receives = if receives.is_empty() { receives } else { format!(", {receives}") };
+    format!(
+        "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{up}\"\ndelay = \"0s\"\nqdisc = \"compare\"\n{sends}\
+         back = {{ rate = \"{down}\", qdisc = \"compare\"{receives} }}\n\n",
+        up = link.up,
+        down = link.down,
+    )
 }
 
 /// The traffic of [`Mode::Replay`] as TOML.

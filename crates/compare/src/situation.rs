@@ -19,10 +19,12 @@ const SHORT: f64 = 0.005;
 pub struct Situation {
     /// The share of the played data that the capture does not hold, 0 to 1.
     pub missing: f64,
-    /// The length of the measurement interval divided by the capture's.
-    pub stretch: f64,
+    /// The length of the measurement interval.
+    pub measured: Span,
     /// The length of the stretches that each run draws from the capture; `None` if each run has all of it.
     pub resample: Option<Span>,
+    /// The kind of line that the capture shows, as a word of tc-cake(8), and the reason for the guess.
+    pub overhead: Option<(&'static str, &'static str)>,
 }
 
 /// Trust in the results.
@@ -60,6 +62,12 @@ impl Situation {
         }
     }
 
+    /// True for each direction in which packets wait with the baseline, upstream first.
+    pub(super) fn queues(&self, tables: &Tables) -> [bool; 2] {
+        let wait = |direction| tables.baseline(direction).mean(SOJOURN);
+        [Direction::Up, Direction::Down].map(|direction| wait(direction).is_some_and(|wait| wait >= SHORT))
+    }
+
     /// True if packets hardly wait with the baseline, in any direction.
     pub(super) fn is_idle(&self, tables: &Tables) -> bool {
         longest_wait(tables).is_none_or(|(wait, _)| wait < SHORT)
@@ -71,12 +79,9 @@ impl Situation {
             return "No metric could be compared.".to_owned();
         };
         let used = tables.baseline(direction).mean("utilization");
-        let used = used.map(|used| used * self.stretch);
-        let used = used.map_or(String::new(), |used| match used {
-            used if used > 1.0 => {
-                format!("; the link needs {used:.1} times the capture's time for its packets")
-            }
-            used => format!("; the link sends for {:.0} % of the capture's time", 100.0 * used),
+        let used = used.map_or(String::new(), |used| {
+            let (share, measured) = (100.0 * used, self.measured.as_s());
+            format!("; the link sends for {share:.0} % of the {measured:.1} s that are measured")
         });
         let wait = text(SOJOURN, wait);
         let way = word(direction);
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn missing_data_are_reported_in_steps() {
-        let at = |missing| Situation { missing, stretch: 1.0, resample: None };
+        let at = |missing| Situation { missing, measured: Span::s(40), resample: None, overhead: None };
         assert_eq!(at(0.2).doubt(), None);
         assert!(at(0.21).doubt().is_some_and(|text| text.starts_with("WARNING: 21 % of the data")));
         assert_eq!(at(0.5).trust(), Trust::Doubtful);

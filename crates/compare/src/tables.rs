@@ -27,7 +27,7 @@ pub(super) const FEWEST: f64 = 5.0;
 /// [`Tables::carried`] replaces it by a quantile that enough packets are behind.
 pub(super) const SMALL_PACKETS: &str = "small_sojourn_p99_s";
 /// The quantiles of the sojourn time of small packets, the highest first.
-const SMALL_QUANTILES: [&str; 3] = [SMALL_PACKETS, "small_sojourn_p95_s", "small_sojourn_p50_s"];
+pub(super) const SMALL_QUANTILES: [&str; 3] = [SMALL_PACKETS, "small_sojourn_p95_s", "small_sojourn_p50_s"];
 
 /// The metrics in which a gain is looked for.
 pub(super) const GAINS: [&str; 6] =
@@ -51,7 +51,8 @@ pub(super) const COSTS: [&str; 11] = [
 /// The tables of both directions. The first row of each is the baseline.
 pub(super) struct Tables {
     tables: [(Direction, Table); 2],
-    /// The spec of each discipline, with a short name that distinguishes it from the others.
+    /// The spec of each discipline, with a short name that distinguishes it from the others. The baseline is
+    /// named with its parameters.
     names: Vec<(String, String)>,
     /// The highest quantile of the sojourn time of small packets that all disciplines have enough packets
     /// for, in each direction.
@@ -62,6 +63,8 @@ pub(super) struct Tables {
     certain: Vec<(Direction, &'static str, usize)>,
     /// The number of differences among which gains are looked for.
     pub looked_at: usize,
+    /// The smallest number of values behind a median.
+    fewest: f64,
 }
 
 /// The difference between a discipline and the baseline in one metric.
@@ -76,19 +79,31 @@ pub(super) struct Change<'a> {
 }
 
 impl Tables {
-    /// The tables of both directions of a table with rows.
+    /// The tables of both directions of a table with rows. A difference needs [`FEWEST`] values.
     pub fn new(table: &Table) -> Tables {
+        Tables::of(table, &GAINS, FEWEST)
+    }
+
+    /// The tables of both directions, in which these metrics are looked at. A median needs `fewest` values
+    /// behind it, and other quantiles as many as they always need. The same transfers are under each seed,
+    /// so the difference of a single upload is known, too.
+    pub fn of(table: &Table, metrics: &[&'static str], fewest: f64) -> Tables {
         let specs: Vec<&str> = table.rows.iter().map(|row| row.qdisc.as_str()).collect();
-        let names = specs.iter().map(|spec| (*spec).to_owned()).zip(short_names(&specs)).collect();
+        let mut names: Vec<(String, String)> =
+            specs.iter().map(|spec| (*spec).to_owned()).zip(short_names(&specs)).collect();
+        if let Some((spec, name)) = names.first_mut() {
+            // The size of the first queue decides all differences.
+            name.clone_from(spec);
+        }
         let tables = [Direction::Up, Direction::Down].map(|way| (way, table.at(&Link::port(way))));
-        let small = [0, 1].map(|at: usize| highest_quantile(&tables[at].1.rows));
+        let small = [0, 1].map(|at: usize| highest_quantile(&tables[at].1.rows, fewest));
         let mut tested = Vec::new();
         for (direction, table) in &tables {
-            for metric in GAINS {
+            for metric in metrics.iter().copied() {
                 let metric = if metric == SMALL_PACKETS { small[*direction as usize] } else { metric };
                 for at in 1..table.rows.len() {
-                    let known =
-                        (enough(&table.rows[0], metric) && enough(&table.rows[at], metric)).then_some(());
+                    let is_known = |at: usize| enough(&table.rows[at], metric, fewest);
+                    let known = (is_known(0) && is_known(at)).then_some(());
                     let p_value = known.and_then(|()| {
                         Difference::between(table.rows[0].metric(metric)?, table.rows[at].metric(metric)?)?
                             .p_value()
@@ -102,7 +117,7 @@ impl Tables {
         let looked_at = tested.len();
         let certain = tested.into_iter().zip(counts).filter(|(_, counts)| *counts).map(|((what, _), _)| what);
         let seeds = table.rows.first().map_or(0, |row| row.seeds.len());
-        Tables { certain: certain.collect(), tables, names, small, seeds, looked_at }
+        Tables { certain: certain.collect(), tables, names, small, seeds, looked_at, fewest }
     }
 
     /// Both directions with their tables.
@@ -136,36 +151,41 @@ impl Tables {
     /// The mean of a metric with the baseline; `None` if too few values are behind it.
     pub fn before(&self, direction: Direction, metric: &str) -> Option<f64> {
         let row = self.baseline(direction);
-        row.metric(metric)?.mean.filter(|_| enough(row, metric))
+        row.metric(metric)?.mean.filter(|_| enough(row, metric, self.fewest))
     }
 
     /// The differences of all other disciplines to the baseline, without those that have too few values.
     pub fn changes(&self, direction: Direction, metric: &str) -> Vec<Change<'_>> {
         let rows = &self.table(direction).rows;
-        let Some(base) = rows[0].metric(metric).filter(|_| enough(&rows[0], metric)) else {
+        let Some(base) = rows[0].metric(metric).filter(|_| enough(&rows[0], metric, self.fewest)) else {
             return Vec::new();
         };
         let certain = |at: usize| self.seeds < 2 || self.certain.contains(&(direction, metric, at));
-        let others = rows.iter().enumerate().skip(1).filter(|(_, row)| enough(row, metric));
+        let others = rows.iter().enumerate().skip(1).filter(|(_, row)| enough(row, metric, self.fewest));
         others.filter_map(|(at, row)| Change::new(base, row, metric, certain(at))).collect()
     }
 }
 
 /// The highest quantile of the sojourn time of small packets that every row has enough packets for; the
 /// lowest one if there is none.
-fn highest_quantile(rows: &[DisciplineRow]) -> &'static str {
+fn highest_quantile(rows: &[DisciplineRow], fewest: f64) -> &'static str {
     let all_have = |metric: &&str| {
-        rows.iter()
-            .all(|row| row.metric(metric).is_some_and(|value| value.mean.is_some()) && enough(row, metric))
+        rows.iter().all(|row| {
+            row.metric(metric).is_some_and(|value| value.mean.is_some()) && enough(row, metric, fewest)
+        })
     };
     let lowest = SMALL_QUANTILES[SMALL_QUANTILES.len() - 1];
     SMALL_QUANTILES.into_iter().find(all_have).unwrap_or(lowest)
 }
 
-/// True if enough values are behind a metric of a row: [`FEWEST`] for a median, more for higher quantiles.
-fn enough(row: &DisciplineRow, metric: &str) -> bool {
-    let count = behind(metric).and_then(|(count, _)| row.metric(&count)?.mean);
-    is_carried(row, metric) && count.is_none_or(|count| count >= FEWEST)
+/// True if enough values are behind a metric of a row: `fewest` for a median, more for higher quantiles.
+fn enough(row: &DisciplineRow, metric: &str, fewest: f64) -> bool {
+    is_carried(row, metric) && number_behind(row, metric).is_none_or(|count| count >= fewest)
+}
+
+/// The mean number of values behind a metric of a row; `None` if it is no quantile or mean of values.
+pub(super) fn number_behind(row: &DisciplineRow, metric: &str) -> Option<f64> {
+    behind(metric).and_then(|(count, _)| row.metric(&count)?.mean)
 }
 
 impl<'a> Change<'a> {
@@ -222,13 +242,6 @@ pub(super) fn text(metric: &str, value: f64) -> String {
     format!("{} {unit}", digits(value / one)).trim_end().to_owned()
 }
 
-/// A value of a metric with half its interval, both in one unit.
-pub(super) fn with_interval(metric: &str, value: f64, within: Option<f64>) -> String {
-    let Some(within) = within else { return text(metric, value) };
-    let (one, unit) = unit(metric, value);
-    format!("{} ± {} {unit}", digits(value / one), digits(within / one)).trim_end().to_owned()
-}
-
 /// A number with three significant digits.
 fn digits(value: f64) -> String {
     let decimals = match value.abs() {
@@ -246,4 +259,10 @@ pub(super) fn list(names: &[String]) -> String {
         [one] => one.clone(),
         [several @ .., last] => format!("{} and {last}", several.join(", ")),
     }
+}
+
+/// A text with a capital at its beginning.
+pub(super) fn capital(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    first.to_uppercase() + rest
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use giveway_compare::{Advice, AdviceOptions, Mode, Request, Source, Stretch, Target, specs};
+use giveway_compare::{Advice, AdviceOptions, Bootstrap, Mode, Request, Source, Target, pairs};
 use giveway_qdisc::Rate;
 use giveway_runner::{Outcome, RunnerError, Session, scenario_name};
 use pyo3::exceptions::PyValueError;
@@ -20,7 +20,8 @@ pub struct Asked {
     captures: Vec<PathBuf>,
     /// Upstream and downstream rate of each link.
     rates: Vec<(String, String)>,
-    disciplines: Vec<String>,
+    /// A discipline for both directions, or one for each, upstream first.
+    disciplines: Vec<Vec<String>>,
     rtt: Option<String>,
     replay: bool,
     congestion: Option<String>,
@@ -28,11 +29,12 @@ pub struct Asked {
     since: Option<String>,
     until: Option<String>,
     seeds: Option<u32>,
-    /// The length of stretches; empty for a tenth of the capture.
+    /// The length of stretches; empty for a tenth of the capture, "off" for none.
     bootstrap: Option<String>,
     whole: bool,
     target: String,
-    wan: String,
+    wan: Option<String>,
+    overhead: Option<String>,
     /// The rate of the shaper as a share of the line's.
     shape: f64,
     export: Option<PathBuf>,
@@ -57,10 +59,18 @@ impl Asked {
             .iter()
             .map(|(up, down)| Ok((parsed::<Rate>("rate_up", up)?, parsed::<Rate>("rate_down", down)?)));
         let bootstrap = match self.bootstrap.as_deref() {
-            None => None,
-            Some("") => Some(Stretch::Tenth),
-            Some(text) => Some(Stretch::Of(parsed("bootstrap", text)?)),
+            None => Bootstrap::WhereItSuits,
+            Some("") => Bootstrap::Tenth,
+            Some(text) => parsed("bootstrap", text)?,
         };
+        let both: Vec<String> =
+            self.disciplines.iter().filter(|one| one.len() == 1).map(|one| one[0].clone()).collect();
+        let (up, down): (Vec<String>, Vec<String>) = self
+            .disciplines
+            .iter()
+            .filter(|one| one.len() == 2)
+            .map(|one| (one[0].clone(), one[1].clone()))
+            .unzip();
         let targets = [
             ("tc", Target::Tc),
             ("openwrt", Target::Openwrt),
@@ -81,12 +91,17 @@ impl Asked {
                 until: maybe("until", self.until.as_ref())?,
             },
             mode: if self.replay { Mode::Replay } else { Mode::Flows },
-            specs: specs(&self.disciplines).map_err(|error| errors::runner(py, &error))?,
+            pairs: pairs(&both, &up, &down).map_err(|error| errors::runner(py, &error))?,
             rates: rates.collect::<PyResult<_>>()?,
             rtt: maybe("rtt", self.rtt.as_ref())?,
             congestion: maybe("congestion", self.congestion.as_ref())?,
             local: maybe("local", self.local.as_ref())?,
-            advice: AdviceOptions { target, wan: self.wan.clone(), shaped: self.shape },
+            advice: AdviceOptions {
+                target,
+                wan: self.wan.clone(),
+                shaped: self.shape,
+                overhead: maybe("overhead", self.overhead.as_ref())?,
+            },
             seeds: self.seeds,
             bootstrap,
             whole: self.whole,

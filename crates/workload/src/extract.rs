@@ -85,6 +85,7 @@ impl Extraction {
             return;
         };
         self.seen.bytes += u64::from(packet.bytes);
+        self.seen.largest = self.seen.largest.max(packet.bytes);
         self.seen.kind(packet, ip);
         let first = *self.first.get_or_insert(packet.time);
         // Times of captures of several interfaces may step back a little; larger steps are limited to one

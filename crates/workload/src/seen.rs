@@ -11,6 +11,8 @@ pub struct CaptureStatistics {
     pub packets: u64,
     /// Their IP bytes, as on the wire.
     pub bytes: u64,
+    /// The length of the largest IP packet, bytes.
+    pub largest: u32,
     /// Time from the first packet to the last, ns.
     pub span: u64,
     /// Packets that are not IP.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use giveway_compare::{Advice, Capture, Link, Mode, Situation, ranking, word};
+use giveway_compare::{Advice, Capture, Link, Mode, Situation, Tried, ranking, word};
 use giveway_measure::{DisciplineRow, Estimate, Style, Table};
 use giveway_runner::Results;
 use giveway_workload::Direction;
@@ -27,17 +27,17 @@ pub fn tables(
         writeln!(out, "{}", terminal::bold(&heading))?;
         writeln!(
             out,
-            "{:.2} MB in a capture of {:.1} s; this link needs at least {needs:.1} s to send them ({:.0} %)",
+            "{:.2} MB in a capture of {:.1} s; this link needs at least {needs:.1} s to send them ({:.0} %). {:.1} s are measured",
             bytes / 1e6,
             capture.span().as_s(),
             100.0 * needs / capture.span().as_s().max(1e-3),
+            situation.measured.as_s(),
         )?;
         if bytes == 0.0 {
             writeln!(out)?;
             continue;
         }
         let mut table = results.table.at(&Link::port(direction));
-        table.rows.iter_mut().for_each(|row| used_of_the_capture(row, situation.stretch));
         if mode == Mode::Flows {
             table.rows.insert(0, captured(capture, direction));
         }
@@ -48,19 +48,13 @@ pub fn tables(
     Ok(())
 }
 
-/// Converts the utilization of the measurement interval into the utilization of the capture's span, which may
-/// be shorter on a slow link: the time that the link sends, at most all of it.
-fn used_of_the_capture(row: &mut DisciplineRow, stretch: f64) {
-    for (_, value) in row.metrics.iter_mut().filter(|(name, _)| name == "utilization") {
-        let of_span = value.per_seed.iter().map(|used| used.map(|used| (used * stretch).min(1.0)));
-        *value = Estimate::over(of_span.collect());
-    }
-}
-
 /// Prints the recommendation.
 pub fn advice(advice: &Advice, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     writeln!(out, "{}: {}", terminal::bold("Recommendation"), advice.summary)?;
+    if let Some(tried) = &advice.tried {
+        effects(tried, out)?;
+    }
     for (what, text) in &advice.reasons {
         writeln!(out, "- {what}: {text}")?;
     }
@@ -71,6 +65,25 @@ pub fn advice(advice: &Advice, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Prints the effects of a setup as a table.
+fn effects(tried: &Tried, out: &mut dyn Write) -> io::Result<()> {
+    let table = tried.table();
+    let lines: Vec<&[String; 5]> = std::iter::once(&table.head).chain(&table.rows).collect();
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+    for line in &lines {
+        let [name, before, after, change, certain] = line;
+        writeln!(
+            out,
+            "  {name:0$}  {before:>1$}  {after:>2$}  {change:>3$}  {certain}",
+            width(0),
+            width(1),
+            width(2),
+            width(3)
+        )?;
+    }
+    writeln!(out)
 }
 
 /// The results of several rates side by side.
@@ -89,10 +102,7 @@ struct Rated {
 impl Sweep {
     /// Adds the results of a link.
     pub fn add(&mut self, link: &Link, table: &Table, advice: Option<&Advice>) {
-        let recommended = advice.map(|advice| match &advice.discipline {
-            Some(_) => advice.summary.clone(),
-            None => "change nothing".to_owned(),
-        });
+        let recommended = advice.map(|advice| advice.summary.clone());
         self.rates.push(Rated { title: link.title(), ranking: ranking(table), recommended });
     }
 

@@ -1,0 +1,81 @@
+//! The disciplines of both directions of a link.
+
+use giveway_disciplines::Spec;
+use giveway_qdisc::{Limit, LinkContext, Rate, Streams};
+use giveway_workload::Direction;
+
+use super::link::Link;
+use super::mode::word;
+
+/// The IP length of a full packet, bytes.
+const FULL: u64 = 1500;
+
+/// The disciplines of a link, upstream and downstream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The discipline upstream, whose name the pair has in tables.
+    pub up: Spec,
+    /// The discipline downstream.
+    pub down: Spec,
+}
+
+impl Pair {
+    /// The same discipline in both directions.
+    pub fn same(spec: Spec) -> Pair {
+        Pair { down: spec.clone(), up: spec }
+    }
+
+    /// The discipline of a direction.
+    pub fn at(&self, direction: Direction) -> &Spec {
+        if direction == Direction::Up { &self.up } else { &self.down }
+    }
+
+    /// Both disciplines.
+    pub fn iter(&self) -> impl Iterator<Item = &Spec> {
+        [&self.up, &self.down].into_iter()
+    }
+
+    /// The spec that stands for the pair in tables and in the list of disciplines of the scenario.
+    pub fn name(&self) -> String {
+        self.up.to_string()
+    }
+
+    /// The discipline of a direction at a link of this rate. A discipline that shapes by itself gets the rate
+    /// of the link, as `tc` sets it up: its parameters may follow from the rate (cake's target does).
+    pub fn on(&self, direction: Direction, rate: Rate) -> String {
+        let spec = self.at(direction);
+        if needs_bandwidth(spec) { format!("{spec} bandwidth {rate}") } else { spec.to_string() }
+    }
+}
+
+/// A sentence on the buffers of the baseline: their size in each direction, and the time in which a full one
+/// drains at the rate of the link; `None` if they have no limit.
+pub fn buffers(pair: &Pair, link: &Link) -> Option<String> {
+    let buffer = |way: Direction| {
+        let rate = link.rate(way);
+        let limit = pair.at(way).properties(&LinkContext::new(rate, Streams::new(0))).limit?;
+        let (size, bytes) = match limit {
+            Limit::Packets(packets) => (format!("{packets} packets"), packets.saturating_mul(FULL)),
+            Limit::Bytes(bytes) => (format!("{} kB", bytes.div_ceil(1000)), bytes),
+        };
+        let time = rate.time_for(bytes).as_s();
+        let time = if time < 1.0 { format!("{:.0} ms", 1e3 * time) } else { format!("{time:.1} s") };
+        Some(format!("{size} {}, {time} at {rate}", word(way)))
+    };
+    let (up, down) = (buffer(Direction::Up)?, buffer(Direction::Down)?);
+    Some(format!(
+        "The baseline stands for the queue that the line has now: a full one holds {up}, and {down}. If yours is \
+         larger or smaller, write it: --qdisc-up \"fifo limit 60p\" --qdisc-down \"fifo limit 400p\"."
+    ))
+}
+
+/// True if a discipline shapes by itself in Linux.
+pub fn shapes(spec: &Spec) -> bool {
+    spec.in_linux().is_some_and(|linux| linux.shapes)
+}
+
+/// True if a discipline shapes by itself, and its rate is still to be set.
+pub fn needs_bandwidth(spec: &Spec) -> bool {
+    let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
+    shapes(spec) && spec.properties(&context).work_conserving
+}
