@@ -442,7 +442,8 @@ pub fn pairs(both: &[String], up: &[String], down: &[String]) -> Result<Vec<Pair
     }
     let mut pairs: Vec<Pair> = Vec::new();
     for (up, down) in up.iter().zip(down) {
-        pairs.push(Pair { up: parsed("--qdisc-up", up)?, down: parsed("--qdisc-down", down)? });
+        let is_unlimited = says_unlimited(up) || says_unlimited(down);
+        pairs.push(Pair { up: parsed("--qdisc-up", up)?, down: parsed("--qdisc-down", down)?, is_unlimited });
     }
     let both = match both {
         [] if pairs.is_empty() => DEFAULT.map(str::to_owned).to_vec(),
@@ -453,7 +454,10 @@ pub fn pairs(both: &[String], up: &[String], down: &[String]) -> Result<Vec<Pair
     for text in &both {
         match text.as_str() {
             "all" => pairs.extend(all().map(Pair::same)),
-            _ => pairs.push(Pair::same(parsed("--qdisc", text)?)),
+            _ => {
+                let same = Pair::same(parsed("--qdisc", text)?);
+                pairs.push(Pair { is_unlimited: says_unlimited(text), ..same });
+            }
         }
     }
     let mut seen: Vec<Pair> = Vec::new();
@@ -474,6 +478,11 @@ pub fn pairs(both: &[String], up: &[String], down: &[String]) -> Result<Vec<Pair
         }
     }
     Ok(pairs)
+}
+
+/// True if a spec has the word of tc for a shaper without a rate, which is otherwise left out.
+fn says_unlimited(spec: &str) -> bool {
+    spec.split_whitespace().any(|word| word == "unlimited")
 }
 
 /// Every discipline that can be in front of a link without further parameters; the disciplines of [`DEFAULT`]

@@ -17,12 +17,14 @@ pub struct Pair {
     pub up: Spec,
     /// The discipline downstream.
     pub down: Spec,
+    /// True if a discipline that shapes by itself has no rate on purpose.
+    pub is_unlimited: bool,
 }
 
 impl Pair {
     /// The same discipline in both directions.
     pub fn same(spec: Spec) -> Pair {
-        Pair { down: spec.clone(), up: spec }
+        Pair { down: spec.clone(), up: spec, is_unlimited: false }
     }
 
     /// The discipline of a direction.
@@ -44,7 +46,11 @@ impl Pair {
     /// of the link, as `tc` sets it up: its parameters may follow from the rate (cake's target does).
     pub fn on(&self, direction: Direction, rate: Rate) -> String {
         let spec = self.at(direction);
-        if needs_bandwidth(spec) { format!("{spec} bandwidth {rate}") } else { spec.to_string() }
+        if !self.is_unlimited && needs_bandwidth(spec) {
+            format!("{spec} bandwidth {rate}")
+        } else {
+            spec.to_string()
+        }
     }
 }
 
@@ -78,4 +84,22 @@ pub fn shapes(spec: &Spec) -> bool {
 pub fn needs_bandwidth(spec: &Spec) -> bool {
     let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
     shapes(spec) && spec.properties(&context).work_conserving
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shaper_has_the_rate_of_its_link() {
+        let on = |text: &str| {
+            let pair = Pair::same(text.parse().unwrap());
+            pair.on(Direction::Up, Rate::mbit(2))
+        };
+        assert_eq!(on("cake besteffort"), "cake besteffort bandwidth 2mbit");
+        assert_eq!(on("cake bandwidth 1mbit"), "cake bandwidth 1mbit", "a written rate stays");
+        assert_eq!(on("fq_codel"), "fq_codel");
+        let unlimited = Pair { is_unlimited: true, ..Pair::same("cake unlimited".parse().unwrap()) };
+        assert_eq!(unlimited.on(Direction::Up, Rate::mbit(2)), "cake");
+    }
 }
