@@ -315,7 +315,7 @@ fn a_recommendation_has_its_commands_and_ports_their_titles() {
     let page = page(&[dir.path()]);
     assert!(page.contains("<h2>Recommendation: cake at 1.9 Mbit&#x2f;s</h2>"));
     assert!(page.contains("<dt>Cost</dt><dd>5 % of the rate.</dd>"));
-    assert!(page.contains("<th scope=\"row\">page load</th><td>2 s</td><td>1 s</td>"));
+    assert!(page.contains("<th scope=\"row\" class=\"name\">page load</th><td>2 s</td><td>1 s</td>"));
     assert!(page.contains(
         "<pre class=\"commands\">tc qdisc replace dev &lt;WAN&gt; root cake\nip link set ifb0 up</pre>"
     ));

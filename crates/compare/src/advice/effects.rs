@@ -140,7 +140,10 @@ pub(super) fn effects(tables: &Tables, setup: &str, shaped: f64) -> Vec<Effect> 
                 metric,
                 before: change.before,
                 after: change.after,
-                difference: change.difference(metric),
+                difference: match change.before == change.after {
+                    true => "the same".to_owned(),
+                    false => change.difference(metric),
+                },
                 verdict: verdict(&change, metric, shaped),
                 is_reason: behind.is_none_or(|count| count >= FEWEST_FOR_A_REASON),
             });
