@@ -116,8 +116,8 @@ pub struct Args {
     #[arg(help_heading = "Recommendation")]
     shape: u8,
     /// Bytes that the line adds to packets, as a word of tc-cake(8): docsis for cable, pppoe-ptm or
-    /// bridged-ptm for VDSL, ethernet for fibre. The commands of the recommendation count them [default: none;
-    /// a guess is printed if the capture shows it]
+    /// bridged-ptm for VDSL, ethernet for fibre. The commands of the recommendation count them [default:
+    /// none; a guess is printed if the capture shows it]
     #[arg(long, value_name = "WORD", help_heading = "Recommendation")]
     overhead: Option<Overhead>,
     /// Number of seeds. Each seed delays the start of connections by different small random times, so that

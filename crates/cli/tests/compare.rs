@@ -115,7 +115,7 @@ fn directions_have_their_own_disciplines() {
         assert!(err.contains(wanted), "{err}");
     };
     refused(&["--rate", "2mbit", "--qdisc-up", "codel"], "each --qdisc-up needs a --qdisc-down");
-    refused(&["--rate", "2mbit", "--overhead", "dsl"], "\"dsl\" is no kind of line");
+    refused(&["--rate", "2mbit", "--overhead", "dsl"], "\"dsl\" is not a kind of line");
 }
 
 /// The table and the JSON have the same utilization, also if the run is longer than the capture.

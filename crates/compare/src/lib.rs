@@ -81,7 +81,7 @@ pub struct Request {
     /// Runs of each discipline; `None` is 5 for flows, 20 for draws of stretches (10 if they are not asked
     /// for), 1 for replay.
     pub seeds: Option<u32>,
-    /// Whether each seed replays another draw of stretches of the capture.
+    /// The draws of stretches of the capture, another one for each seed.
     pub bootstrap: Bootstrap,
     /// True if a long capture is compared as a whole, and not its busy and idle hours apart.
     pub whole: bool,

@@ -22,7 +22,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The same discipline in both directions.
+    /// One discipline for both directions.
     pub fn same(spec: Spec) -> Pair {
         Pair { down: spec.clone(), up: spec, is_unlimited: false }
     }

@@ -183,7 +183,7 @@ fn enough(row: &DisciplineRow, metric: &str, fewest: f64) -> bool {
     is_carried(row, metric) && number_behind(row, metric).is_none_or(|count| count >= fewest)
 }
 
-/// The mean number of values behind a metric of a row; `None` if it is no quantile or mean of values.
+/// The mean number of values behind a metric of a row; `None` for other metrics than quantiles.
 pub(super) fn number_behind(row: &DisciplineRow, metric: &str) -> Option<f64> {
     behind(metric).and_then(|(count, _)| row.metric(&count)?.mean)
 }

@@ -59,7 +59,7 @@ impl Report {
         Ok(Report { folders: vec![Folder::read(folder.path(), Trust::Own)?], trust: Trust::Own })
     }
 
-    /// What changed from the first of two folders to the second, in sentences; empty unless there are two, of
+    /// The changes from the first of two folders to the second, in sentences; empty unless there are two, of
     /// one discipline each.
     pub fn difference(&self) -> Vec<String> {
         match &self.folders[..] {

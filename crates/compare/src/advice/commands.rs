@@ -1,5 +1,5 @@
-//! The commands that set a discipline up on a target, ready to paste, those that undo it, and those that check
-//! whether it helped.
+//! The commands that set a discipline up on a target, ready to paste, those that undo it, and those that
+//! check whether it helped.
 //!
 //! Both directions are shaped on this machine, which is the router or the only host behind the line: upstream
 //! where packets leave at the WAN interface, downstream where they have come in, by an intermediate device

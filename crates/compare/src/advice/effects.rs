@@ -42,7 +42,7 @@ const INAUDIBLE: f64 = 0.001;
 /// A median needs so many values behind it to be a reason for a change. A single one is an effect only.
 const FEWEST_FOR_A_REASON: f64 = super::super::tables::FEWEST;
 
-/// What a difference says.
+/// The verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Better, and that is certain.
@@ -68,7 +68,7 @@ pub struct Effect {
     pub after: f64,
     /// The difference in words, with its interval.
     pub difference: String,
-    /// What the difference says.
+    /// The verdict on the difference.
     pub verdict: Verdict,
     /// True if enough values are behind it to be a reason for a change.
     pub is_reason: bool,

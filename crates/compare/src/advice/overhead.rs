@@ -60,7 +60,7 @@ impl FromStr for Overhead {
         let words = Overhead::EXAMPLES.map(|(word, line)| format!("{word} ({line})")).join(", ");
         serde_json::from_value(Value::from(text))
             .map(Overhead)
-            .map_err(|_| format!("\"{text}\" is no kind of line; write one of tc-cake(8), such as {words}"))
+            .map_err(|_| format!("\"{text}\" is not a kind of line; write one of tc-cake(8), such as {words}"))
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
         );
         let wrong = stab("dsl").unwrap_err();
         assert!(
-            wrong.starts_with("\"dsl\" is no kind of line; write one of tc-cake(8), such as docsis (cable)")
+            wrong.starts_with("\"dsl\" is not a kind of line; write one of tc-cake(8), such as docsis (cable)")
         );
     }
 }

@@ -174,7 +174,7 @@ pub(super) fn sure(scores: &[f64], equals: &[String], situation: &Situation) -> 
     text
 }
 
-/// What a measurement before and after should show.
+/// The delays that a measurement before and after should show.
 pub(super) fn check(effects: &[Effect]) -> String {
     let small = |direction: Direction| {
         let of = |wanted: &[&str]| {
@@ -206,7 +206,7 @@ pub(super) fn check(effects: &[Effect]) -> String {
     )
 }
 
-/// What happens at a reboot.
+/// The effect of a reboot.
 pub(super) fn reboot(target: Target) -> &'static str {
     match target {
         Target::Openwrt => "the section of sqm stays.",

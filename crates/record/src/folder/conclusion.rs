@@ -20,7 +20,7 @@ pub struct Conclusion {
 pub struct Recommendation {
     /// The recommendation in a few words, as in "cake at 1.9 Mbit/s".
     pub summary: String,
-    /// What the recommendation changes, as a table; `None` if it changes nothing.
+    /// The changes that it makes, as a table; `None` if there are none.
     #[serde(default)]
     pub effects: Option<Effects>,
     /// Reasons, cost and certainty: a heading and a sentence each.
