@@ -99,7 +99,7 @@ enum Command {
     Judge(judge::Args),
     Search(search::Args),
     Testbed(testbed::Args),
-    Compare(compare::Args),
+    Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
     #[command(flatten)]
     Net(NetCommand),

@@ -87,7 +87,7 @@ pub(super) fn of(target: Target, pair: &Pair, fallback: Option<&Pair>, place: &P
     blocks
 }
 
-/// The commands that show whether the setup helped. `rates` are those of the shaper.
+/// The commands that show whether the setup helped, with the rates of the shaper.
 pub(super) fn check(target: Target, wan: Option<&str>, [up, down]: [Option<Rate>; 2]) -> Block {
     let busy = match (up, down) {
         (Some(_), Some(_)) => "an upload, then a download,",

@@ -58,9 +58,9 @@ impl FromStr for Overhead {
 
     fn from_str(text: &str) -> Result<Overhead, String> {
         let words = Overhead::EXAMPLES.map(|(word, line)| format!("{word} ({line})")).join(", ");
-        serde_json::from_value(Value::from(text))
-            .map(Overhead)
-            .map_err(|_| format!("\"{text}\" is not a kind of line; write one of tc-cake(8), such as {words}"))
+        serde_json::from_value(Value::from(text)).map(Overhead).map_err(|_| {
+            format!("\"{text}\" is not a kind of line; write one of tc-cake(8), such as {words}")
+        })
     }
 }
 
@@ -80,7 +80,9 @@ mod tests {
         );
         let wrong = stab("dsl").unwrap_err();
         assert!(
-            wrong.starts_with("\"dsl\" is not a kind of line; write one of tc-cake(8), such as docsis (cable)")
+            wrong.starts_with(
+                "\"dsl\" is not a kind of line; write one of tc-cake(8), such as docsis (cable)"
+            )
         );
     }
 }

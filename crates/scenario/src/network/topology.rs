@@ -56,7 +56,7 @@ pub struct Port {
     pub outages: Vec<(Time, Time)>,
     /// The queue of the link.
     pub queue: Queue,
-    /// Disciplines that stand here in place of compared ones: first the compared one, then that of this port.
+    /// Disciplines that stand here in place of compared ones: the compared one, then the one of this port.
     pub in_place_of: Vec<(Spec, Spec)>,
     /// The names of all nodes, which filters of the discipline use.
     pub(crate) hosts: Hosts,
