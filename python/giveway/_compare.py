@@ -82,11 +82,12 @@ class Comparison(Run):
         if found is None:
             return None
         read: dict[str, Any] = json.loads(found)
+        effects: dict[str, Any] = read.get("effects") or {"rows": []}
         return Recommendation(
             read["summary"],
             [(head, text) for head, text in read["reasons"]],
             [(block["title"], block["lines"]) for block in read["commands"]],
-            [tuple(row) for row in (read["effects"] or {"rows": []})["rows"]],
+            [(name, now, then, change, sure) for name, now, then, change, sure in effects["rows"]],
         )
 
     def _repr_html_(self) -> str:
