@@ -195,7 +195,7 @@ def compare(
     asked = _Asked(
         captures=[os.fspath(each) for each in captures],
         rates=_rates(rate, rate_up, rate_down),
-        disciplines=[[one] if isinstance(one, str) else list(one) for one in disciplines or []],
+        disciplines=[_directions(one) for one in disciplines or []],
         rtt=rtt,
         replay=mode == "replay",
         congestion=congestion,
@@ -224,6 +224,14 @@ def compare(
     if not links:
         raise GivewayError("nothing was compared: " + "; ".join(messages))
     return links
+
+
+def _directions(one: str | tuple[str, str]) -> list[str]:
+    """The discipline of both directions, or those of each, upstream first."""
+    both = [one] if isinstance(one, str) else list(one)
+    if len(both) > 2 or not both:
+        raise ValueError(f"disciplines: {one!r}: write one discipline, or a pair of the one upstream and the one downstream")
+    return both
 
 
 def _links(found: tuple[str, list[str]], keep: object) -> list[Comparison]:

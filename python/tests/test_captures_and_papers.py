@@ -26,6 +26,9 @@ def test_a_comparison_has_findings_and_a_recommendation(compared):
     assert found.summary in str(found)
     assert any("tc qdisc" in line for _, lines in found.commands for line in lines)
     assert dict(found.reasons)["Why"]
+    names = {name for name, *_ in found.effects}
+    assert "99th percentile of the delay of calls upstream" in names
+    assert {sure for *_, sure in found.effects} <= {"better", "price of the shaper", "worse", "not certain"}
     assert link.capture.facts["packets"] == 17172
     assert len(link.flows) > 0
     assert "<script" not in link._repr_html_()
@@ -35,6 +38,12 @@ def test_a_capture_gives_a_comparison_for_each_rate():
     links = giveway.compare(CAPTURE, rate=["4mbit", "8mbit"], disciplines=["fifo limit 100p", "efd"], seeds=1)
     assert [(link.rate_up, link.rate_down) for link in links] == [(4_000_000,) * 2, (8_000_000,) * 2]
     assert [link.disciplines for link in links] == [["fifo limit 100p", "efd"]] * 2
+
+
+def test_directions_may_have_their_own_disciplines():
+    pair = ("fifo limit 60p", "fifo limit 400p")
+    (link,) = giveway.compare(CAPTURE, rate="4mbit", disciplines=["cake", pair], seeds=1)
+    assert link.disciplines == ["fifo limit 60p", "cake"]
 
 
 def test_a_temporary_comparison_stays_readable_as_long_as_it_is_used(compared):
@@ -65,6 +74,8 @@ def test_a_comparison_can_be_kept(tmp_path):
         ([CAPTURE], {"seeds": 0}, ValueError, "seeds: 0"),
         ([CAPTURE], {"disciplines": "fifo"}, TypeError, r'\["fifo"\]'),
         ([CAPTURE], {"disciplines": ["fifoo"]}, giveway.GivewayError, "fifoo"),
+        ([CAPTURE], {"disciplines": [("fifo", "pie", "cake")]}, ValueError, "a pair of the one upstream"),
+        ([CAPTURE], {"overhead": "dsl"}, ValueError, "not a kind of line"),
         ([CAPTURE], {"bootstrap": "often"}, ValueError, "bootstrap"),
         ([CAPTURE], {"since": "yesterday"}, ValueError, "since"),
     ],
