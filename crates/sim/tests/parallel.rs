@@ -210,7 +210,7 @@ fn plan(drawn: Drawn) -> Plan {
             lab.link(router, host, access, Span::us(300), drawn.edge);
         }
     }
-    let tcp = TcpConfig::default();
+    let tcp = TcpConfig::rfc();
     lab.bulk(&[(4, 8)], None, &tcp);
     lab.bulk(&[(9, 5)], Some(300_000), &tcp);
     lab.bulk(&[(6, 7), (6, 5), (7, 5)], Some(50_000), &tcp);

@@ -48,7 +48,7 @@ fn datagrams(timing: Timing) -> Seen {
     lab.timing = timing;
     let config: cbr::Config =
         serde_json::from_value(json!({ "rate": "12mbit", "packet": "1500b", "jitter": "0%" })).unwrap();
-    lab.source(&config, &[(0, 1)], &TcpConfig::default());
+    lab.source(&config, &[(0, 1)], &TcpConfig::rfc());
     let mut seen = Seen::default();
     lab.run(Time::s(10), Time::ZERO, &mut seen);
     seen
@@ -104,8 +104,8 @@ fn transfer(timing: Timing, tcp: &TcpConfig) -> Seen {
 #[test]
 fn joined_segments_are_acknowledged_once() {
     let timing = |gro| Timing { coalesce: Span::us(200), gro, ..Timing::default() };
-    let each = transfer(timing(false), &TcpConfig::default());
-    let joined = transfer(timing(true), &TcpConfig::default());
+    let each = transfer(timing(false), &TcpConfig::rfc());
+    let joined = transfer(timing(true), &TcpConfig::rfc());
     let segments = each.handled.len() as u64;
     assert!(each.answers * 2 > segments, "{} acknowledgements of {segments} segments", each.answers);
     assert!(joined.answers * 8 < segments, "{} acknowledgements of {segments} segments", joined.answers);
@@ -115,7 +115,7 @@ fn joined_segments_are_acknowledged_once() {
 #[test]
 fn a_sender_with_offload_sends_longer_bursts() {
     let mean_burst = |gso| {
-        let tcp = TcpConfig { gso: Bytes(gso), ..TcpConfig::default() };
+        let tcp = TcpConfig { gso: Bytes(gso), ..TcpConfig::rfc() };
         let emitted = transfer(Timing::default(), &tcp).emitted;
         let bursts = emitted.chunk_by(|one, other| one == other).count();
         emitted.len() as f64 / bursts as f64
@@ -130,7 +130,7 @@ fn the_last_segments_of_a_transfer_leave_with_offload() {
     for bytes in [1, 1460, 1461, 20_000, 100_001] {
         let mut lab = Lab::new(2, 1);
         lab.wire(0, 1, Rate::mbit(10), Span::ms(10));
-        lab.bulk(&[(0, 1)], Some(bytes), &TcpConfig { gso: Bytes(65_536), ..TcpConfig::default() });
+        lab.bulk(&[(0, 1)], Some(bytes), &TcpConfig { gso: Bytes(65_536), ..TcpConfig::rfc() });
         let mut counters = Counters::default();
         lab.run(Time::s(3), Time::ZERO, &mut counters);
         assert_eq!(counters.flows.iter().map(|flow| flow.bytes).collect::<Vec<_>>(), [bytes]);
@@ -144,7 +144,7 @@ fn late_link(impairments: Impairments, queue: &str) -> Seen {
     lab.wire(1, 0, Rate::mbit(20), DELAY);
     lab.network.links_mut()[0].impairments = impairments;
     let config: cbr::Config = serde_json::from_value(json!({ "rate": "25mbit", "packet": "1500b" })).unwrap();
-    lab.source(&config, &[(0, 1)], &TcpConfig::default());
+    lab.source(&config, &[(0, 1)], &TcpConfig::rfc());
     let mut seen = Seen::default();
     lab.run(Time::s(10), Time::ZERO, &mut seen);
     seen

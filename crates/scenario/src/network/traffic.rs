@@ -460,11 +460,6 @@ fn tcp(
     what: &str,
     defaults: &Map<String, Json>,
 ) -> Option<(Map<String, Json>, TcpConfig)> {
-    let implied = |chosen: &TcpConfig| {
-        let mut keys = chosen.preset.keys();
-        let by_control = chosen.congestion.implies().iter();
-        keys.extend(by_control.map(|(key, on)| ((*key).to_owned(), Json::from(*on))));
-        keys
-    };
-    reading.layered(node, (what, "[tcp] with congestion = \"cubic\""), defaults, implied, TcpConfig::check)
+    let example = "[tcp] with congestion = \"cubic\"";
+    reading.layered(node, (what, example), defaults, TcpConfig::implied, TcpConfig::check)
 }

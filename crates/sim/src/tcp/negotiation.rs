@@ -107,7 +107,7 @@ mod tests {
             ecn: mode >= Classic,
             accecn: mode == Accurate,
             peer_ecn: Some(peer),
-            ..TcpConfig::default()
+            ..TcpConfig::rfc()
         }
     }
 
