@@ -161,9 +161,11 @@ impl Vary {
     /// The timing of hosts.
     fn timing(self) -> Timing {
         if ![Vary::Late, Vary::Everything].contains(&self) {
-            return Timing::default();
+            let handling = if self == Vary::Nothing { Span::ZERO } else { Span::us(1) };
+            return Timing { handling, ..Timing::default() };
         }
         Timing {
+            handling: Span::us(1),
             senders: Some(Lateness::uniform(Span::us(100))),
             receivers: Some(Lateness::uniform(Span::us(200))),
             coalesce: Span::us(50),

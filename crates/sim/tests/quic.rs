@@ -245,7 +245,7 @@ fn every_byte_arrives_once_on_a_lossy_link() {
 }
 
 /// Every hundredth packet is overtaken by ten others, and nothing is lost. Without adaptation each of them is
-/// sent again. With it the first ones are, after which the sender waits for ten packets.
+/// retransmitted. With it the first ones are, after which the sender waits for ten packets.
 #[test]
 fn a_sender_that_adapts_learns_how_late_packets_are() {
     let retransmitted = |adapt_reordering: bool| {

@@ -100,6 +100,39 @@ fn transfer(timing: Timing, tcp: &TcpConfig) -> Seen {
     seen
 }
 
+/// A host takes a time for each segment, and none for a datagram. Nothing is lost, and segments stay in
+/// order.
+#[test]
+fn hosts_take_a_moment_for_each_segment() {
+    let moment = |handling| Timing { handling, ..Timing::default() };
+    let (exact, drawn) = (datagrams(moment(Span::ZERO)), datagrams(moment(Span::us(1))));
+    assert_eq!(exact.handled, drawn.handled);
+    let [exact, drawn] =
+        [Span::ZERO, Span::us(1)].map(|handling| transfer(moment(handling), &TcpConfig::rfc()).handled);
+    assert_eq!(exact.len(), drawn.len(), "nothing is sent twice");
+    assert!(drawn.is_sorted() && drawn != exact);
+    // The first segments are late by their own moment, and by the ones of the handshake and of the request.
+    let late: Vec<Span> = drawn.iter().zip(&exact).map(|(drawn, exact)| drawn.since(*exact)).collect();
+    assert!(late[..10].iter().all(|late| *late <= Span::us(4)), "{late:?}");
+    assert!(late[..10].windows(2).any(|pair| pair[0] != pair[1]));
+}
+
+/// A tenth of the time of a full packet is the limit: 12 ns on a link of 100 Gbit/s.
+#[test]
+fn a_moment_is_far_below_the_time_of_a_packet() {
+    let first = |handling| {
+        let mut lab = Lab::new(2, 1);
+        lab.wire(0, 1, Rate::gbit(100), DELAY);
+        lab.timing = Timing { handling, ..Timing::default() };
+        lab.bulk(&[(0, 1)], Some(1000), &TcpConfig::rfc());
+        let mut seen = Seen::default();
+        lab.run(Time::s(1), Time::ZERO, &mut seen);
+        seen.handled[0]
+    };
+    let late = first(Span::us(1)).since(first(Span::ZERO));
+    assert!(late <= Span::ns(12), "{late}");
+}
+
 /// Without the offload every second segment is acknowledged.
 #[test]
 fn joined_segments_are_acknowledged_once() {

@@ -31,8 +31,8 @@ pub struct QuicConfig {
     /// A packet that is so many packets late is acknowledged at once; 0 never does (draft on ACK frequency).
     pub reordering: u32,
     /// After a loss that was none the sender waits longer before it calls a packet lost: as many packets, and
-    /// as much time, as would have spared it the mistake (RFC 9002, section 6.1). Otherwise it waits for three
-    /// packets or an eighth of the round-trip time.
+    /// as much time, as would have spared it the mistake (RFC 9002, section 6.1). Otherwise it waits for
+    /// three packets or an eighth of the round-trip time.
     pub adapt_reordering: bool,
     /// Explicit congestion notification, with counts in acknowledgements (RFC 9000, section 13.4).
     pub ecn: bool,

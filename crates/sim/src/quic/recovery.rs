@@ -7,11 +7,11 @@
 //! - Without acknowledgements a probe timeout lets two packets out; it reduces no window. Only losses over a
 //!   long time do, three probe timeouts: persistent congestion.
 //! - With `adapt_reordering`, the acknowledgement of a packet that had been called lost raises the threshold
-//!   that was too low, so that the same delay causes no loss again. RFC 9002, section 6.1, permits such a rule
-//!   and states none; RACK raises its window of reordering by reports of the same kind (RFC 8985, section 6.2,
-//!   step 4). Chosen as in QUICHE of Google, which Chrome has: the number of packets rises to the one by which
-//!   the packet was overtaken, the share of the round trip doubles until it suffices, up to a whole one, and
-//!   neither falls again.
+//!   that was too low, so that the same delay causes no loss again. RFC 9002, section 6.1, permits such a
+//!   rule and states none; RACK raises its window of reordering by reports of the same kind (RFC 8985,
+//!   section 6.2, step 4). Chosen as in QUICHE of Google, which Chrome has: the number of packets rises to
+//!   the one by which the packet was overtaken, the share of the round trip doubles until it suffices, up to
+//!   a whole one, and neither falls again.
 //! - The window shrinks once for all losses of packets that were sent before it shrank.
 //!
 //! # Deviations
@@ -294,7 +294,8 @@ impl Recovery {
         newly
     }
 
-    /// Raises the thresholds by which packets of this acknowledgement were called lost, although they arrived.
+    /// Raises the thresholds by which packets of this acknowledgement were called lost, although they
+    /// arrived.
     fn adapt(&mut self, ack: &AckFrame, now: Time) {
         for (first, last) in ack.ranges() {
             while let Some(packet) = self.sent.take_late(first, last) {
@@ -309,7 +310,8 @@ impl Recovery {
     }
 
     /// The time after which a packet is lost if a later one is acknowledged: RFC 9002, section 6.1.2. The
-    /// larger of both times counts, so that neither a slow average nor one quick sample declares packets lost.
+    /// larger of both times counts, so that neither a slow average nor one quick sample declares packets
+    /// lost.
     fn patience(&self) -> Span {
         let round_trip = self.latest.max(self.smoothed());
         (round_trip * ((1 << self.time_shift) + 1) / (1 << self.time_shift)).max(GRANULARITY)

@@ -234,7 +234,9 @@ impl TcpConfig {
         }
         if !(self.sack && self.rack) {
             // These build on selective acknowledgements, and on one another.
-            ["rack", "dsack", "tail_probe", "prr", "frto"].iter().for_each(|key| set(key, Value::Bool(false)));
+            ["rack", "dsack", "tail_probe", "prr", "frto"]
+                .iter()
+                .for_each(|key| set(key, Value::Bool(false)));
         }
         for (key, on) in self.congestion.implies() {
             set(key, Value::Bool(*on));
