@@ -301,13 +301,18 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
     writeln!(out, "{}", terminal::bold(title))?;
     writeln!(
         out,
-        "{}, {}, measured from {} on, {}",
+        "{}, {}, measured from {} on, {}{}",
         ports(&scenario.backend),
         length(scenario, scenario.duration),
         length(scenario, scenario.warmup),
         match scenario.seeds.len() {
             1 => format!("seed {}", scenario.seeds[0]),
             seeds => format!("{seeds} seeds"),
+        },
+        match scenario.network() {
+            Some(network) if network.timing.handling.is_zero() => ", phases exact",
+            Some(_) => ", phases sampled",
+            None => "",
         }
     )?;
     if finished < planned {

@@ -21,17 +21,23 @@ const CONTROLS: [&str; 9] = [
     "tcp.preset=\"linux\"",
 ];
 
-/// Name and file of each scenario, and the keys that are changed. The last two show the cost of a rate that
-/// varies: a hundred changes a second, and none.
+const RFC: &str = "tcp.preset=\"rfc\"";
+const EXACT: &str = "phase=\"exact\"";
+
+/// Name and file of each scenario, and the keys that are changed. All have the TCP of the RFCs and exact
+/// phases, so that the counts of different versions stay comparable. The last two show the cost of a rate
+/// that varies: a hundred changes a second, and none.
 const SCENARIOS: [(&str, &str, &[&str]); 6] = [
     ("simulator, dumbbell", "scenarios/bench/dumbbell-1g.toml", &[]),
     ("simulator, transfers", "scenarios/bench/transfers.toml", &[]),
     ("simulator, list of EFD", "papers/efd/transfers.toml", &[]),
-    ("simulator, web", "scenarios/quickstart.toml", &[]),
+    ("simulator, web", "scenarios/quickstart.toml", &[RFC, EXACT]),
     (
         "simulator, varying rate",
         "scenarios/links/step.toml",
         &[
+            RFC,
+            EXACT,
             "disciplines=[\"fq_codel\"]",
             "link.0.rate={ steps = [[\"0s\", \"50mbit\"], [\"10ms\", \"51mbit\"], [\"20ms\", \"0bit\"]], loop = true }",
         ],
@@ -39,7 +45,7 @@ const SCENARIOS: [(&str, &str, &[&str]); 6] = [
     (
         "simulator, constant rate in its place",
         "scenarios/links/step.toml",
-        &["disciplines=[\"fq_codel\"]", "link.0.rate=\"50500kbit\""],
+        &[RFC, EXACT, "disciplines=[\"fq_codel\"]", "link.0.rate=\"50500kbit\""],
     ),
 ];
 

@@ -91,11 +91,35 @@ pub fn recorder(network: &Network, keep_series: bool) -> Recorder<Segment> {
     recorder.with_sources(|segment: &Segment| segment.source).with_delays(Segment::delay)
 }
 
-/// The record of a run that has finished, and the remarks of its sources.
+/// The record of a run that has finished, and the remarks of its sources. A further remark names equal
+/// sources that a phase effect has made unequal.
 pub fn recorded(recorder: Recorder<Segment>, finished: Finished) -> (Record, Vec<String>) {
     let mut record = recorder.finish();
     record.summary.events = finished.totals.events;
-    (record, finished.remarks)
+    let mut remarks = finished.remarks;
+    remarks.extend(finished.equals.iter().filter_map(|group| locked_in(&record.summary.metrics, group)));
+    (record, remarks)
+}
+
+/// The remark on equal sources of which one has received much more than another; `None` if they have not.
+fn locked_in(metrics: &Metrics, group: &[String]) -> Option<String> {
+    /// The ratio of goodputs from which there is a remark: a lock-out, and more than an unlucky run.
+    const RATIO: f64 = 10.0;
+    let goodput = |name: &str| metrics.value(&format!("src.{name}.goodput_bps"));
+    let mut goodputs: Vec<(f64, &String)> =
+        group.iter().filter_map(|name| Some((goodput(name)?, name))).collect();
+    goodputs.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let ((least, poor), (most, rich)) = (goodputs.first()?, goodputs.last()?);
+    if *most <= 0.0 || *most < RATIO * least {
+        return None;
+    }
+    let fold = if *least > 0.0 { format!("{:.0}-fold", most / least) } else { "completely".to_owned() };
+    let [least, most] = [least, most].map(|bits| bits / 1e6);
+    Some(format!(
+        "equal sources {rich} and {poor} differ {fold}, {most:.3} and {least:.3} Mbit/s: this is a phase effect unless \
+         the discipline prefers one of them. phase = \"sampled\" varies it with the seed, and timing = \"measured\" \
+         breaks it."
+    ))
 }
 
 /// The record of a switch that has run.

@@ -3,5 +3,6 @@
 mod delays;
 mod lockout;
 mod measures;
+mod senders;
 mod slow_upstream;
 mod steps;

@@ -333,7 +333,7 @@ fn the_book_explains_the_numbers_of_the_quickstart() {
         assert!((metric - times[rank - 1]).abs() < 1e-9, "{quantile}");
     }
     contains(&format!(
-        "Of its {} bytes none had arrived",
+        "{} had not arrived when the run ended",
         grouped(value(&record, "bytes_incomplete") as u64)
     ));
 

@@ -3,6 +3,7 @@
 mod bounds;
 mod contest;
 mod crossings;
+mod equals;
 mod keys;
 mod lateness;
 mod lints;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use giveway_qdisc::{Meta, Probe, Time};
+use giveway_qdisc::{Meta, Probe, Span, Time};
 use giveway_scenario::{Draft, Network, Scenario};
 use giveway_sim::Segment;
 
@@ -162,6 +162,24 @@ fn arrivals_depend_on_the_seed_and_not_on_the_discipline() {
     assert_ne!(long.delivered, short.delivered, "TCP depends on the discipline");
     assert_ne!(long.datagrams, other_seed.datagrams);
     assert_eq!(run(&scenario, 0), long, "a run can be repeated");
+}
+
+/// The dumbbell has a round trip of 20 ms.
+#[test]
+fn seeds_sample_the_starts_of_traffic_within_a_round_trip() {
+    let starts = |phase: &str| -> Vec<Time> {
+        let scenario = Draft::parse(DUMBBELL, ".").set(phase).set("traffic.call.start=\"1 s\"");
+        let scenario = scenario.set("seeds=8").finish().unwrap();
+        let network = network(&scenario);
+        let start = |trial| network.plan(trial).sources[1].start;
+        scenario.trials().iter().filter(|trial| trial.discipline == 0).map(start).collect()
+    };
+    assert!(starts("phase=\"exact\"").iter().all(|start| *start == Time::s(1)));
+    let sampled = starts("phase=\"sampled\"");
+    assert!(sampled.iter().all(|start| (Time::s(1)..=Time::ms(1020)).contains(start)), "{sampled:?}");
+    assert!(sampled.windows(2).all(|two| two[0] != two[1]), "{sampled:?}");
+    let (first, last) = (sampled.iter().min().unwrap(), sampled.iter().max().unwrap());
+    assert!(last.since(*first) > Span::ms(5), "{sampled:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn main() {
         lab.wire(2 + i, 0, Rate::gbit(10), Span::ms(1));
         lab.wire(12 + i, 1, Rate::gbit(10), Span::ms(1));
     }
-    let tcp = TcpConfig { congestion: giveway_sim::tcp::Congestion::named("reno"), ..TcpConfig::default() };
+    let tcp = TcpConfig { congestion: giveway_sim::tcp::Congestion::named("reno"), ..TcpConfig::rfc() };
     let pairs: Vec<(u16, u16)> = (0..10).map(|i| (2 + i, 12 + i)).collect();
     lab.bulk(&pairs, None, &tcp);
     let mut counters = Counters { port: PortId(port), ..Counters::default() };

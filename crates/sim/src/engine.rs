@@ -29,7 +29,7 @@ use crate::partition::{Partition, Whole};
 pub use crate::plan::{Plan, SourcePlan};
 use crate::routes::Routes;
 use crate::segment::Segment;
-use crate::timing::{Inbox, LateSource};
+use crate::timing::{Handling, Inbox, LateSource};
 use crate::traffic::Source;
 use crate::transport::{Simulated, Transport};
 use crate::varying::Departure;
@@ -126,6 +126,13 @@ impl Sim {
         let links = plan.network.links.iter_mut().zip(&wires).zip(0..);
         let links = links.map(|((link, own), n)| Link::new(n, link, (partition, part), own, &mut queue));
         let mut links: Vec<Link> = links.collect();
+        let handling = plan.timing.handling;
+        if !handling.is_zero() {
+            let rates = plan.network.links.iter().map(|link| link.rate);
+            for ((link, rate), own) in links.iter_mut().zip(rates).zip(&wires) {
+                link.handle(Handling::new(handling, rate, own));
+            }
+        }
         let mut media = Media::new(&plan.network.media, &plan.streams, &mut queue);
         for ((link, planned), number) in links.iter_mut().zip(&plan.network.links).zip(0..) {
             if let Some((medium, mtu)) = planned.medium {
@@ -398,16 +405,19 @@ impl Sim {
     /// offered to next; or puts it on the wire, or sends it to another part of the network. True if it is the
     /// only packet on the wire.
     #[inline]
-    fn carry(&mut self, link: u32, at: Time, pkt: Number) -> bool {
-        let this = &self.links[link as usize];
+    fn carry(&mut self, link: u32, mut at: Time, pkt: Number) -> bool {
+        let this = &mut self.links[link as usize];
         if let Some(part) = this.leads_to() {
             let packet = self.packets.take(pkt);
             self.leaving[usize::from(part)].push(Crossing { link, at, packet });
             return false;
         }
         let Packet { meta, payload } = self.packets.get(pkt);
-        if meta.to != this.to
-            && let Some(next) = self.routes.next_of(this.to, meta, payload)
+        if meta.to == this.to {
+            if !payload.has(Segment::DATAGRAM) {
+                at = this.handles(at);
+            }
+        } else if let Some(next) = self.routes.next_of(this.to, meta, payload)
             && let Some(arrival) = this.arrival(at, &self.queue)
             && self.links[next as usize].is_plain()
         {

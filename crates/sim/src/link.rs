@@ -37,6 +37,7 @@ use crate::partition::Partition;
 use crate::plain::Plain;
 use crate::refused::LinkChangeError;
 use crate::segment::Segment;
+use crate::timing::Handling;
 use crate::varying::{Departure, Sending, Varying};
 use giveway_links::MediumSpec;
 
@@ -63,6 +64,10 @@ pub(crate) struct Link {
     varying: Option<Box<Varying>>,
     /// True if packets arrive in the order of their transmission, each after the same delay.
     constant: bool,
+    /// True if the wire takes packets in the order in which they leave it.
+    appends: bool,
+    /// The time that hosts at the far end take for packets; `None` for none.
+    handling: Option<Box<Handling>>,
     /// Time at which the transmitter next takes a packet from the port; never while the queue is empty or the
     /// link is down.
     next_pull: Time,
@@ -87,6 +92,7 @@ impl Link {
         let leads_to = (here && !ends_here).then(|| partition.part_of(plan.to));
         let elsewhere: Box<dyn Qdisc<Segment>> = Box::new(Elsewhere);
         let varying = Varying::new(plan, wire);
+        let constant = varying.as_ref().is_none_or(|varying| varying.is_constant());
         let qdisc = if here { std::mem::replace(&mut plan.qdisc, elsewhere) } else { elsewhere };
         Link {
             from: plan.from,
@@ -98,8 +104,10 @@ impl Link {
             port: Port::new(PortId(number), qdisc, plan.rate),
             delay: plan.delay,
             grace: if leads_to.is_some() { Span::ZERO } else { plan.delay },
-            constant: varying.as_ref().is_none_or(|varying| varying.is_constant()),
+            constant,
             varying,
+            appends: constant,
+            handling: None,
             next_pull: Time::NEVER,
             flight: VecDeque::new(),
             timer: queue.add(Owner::Link(number), Rank::of(Class::Packet, wire)),
@@ -177,7 +185,7 @@ impl Link {
     /// ([`schedule`](Link::schedule)) if this returns true.
     #[inline]
     pub fn carry(&mut self, arrival: Time, number: Number) -> bool {
-        if !self.constant {
+        if !self.appends {
             return self.carry_in_order(arrival, number);
         }
         self.flight.push_back((arrival, number));
@@ -280,7 +288,7 @@ impl Link {
     /// The part that is not constant, with a wire whose properties can change.
     fn line(&mut self, wire: &Streams) -> &mut Varying {
         let last = self.flight.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
-        self.constant = false;
+        (self.constant, self.appends) = (false, false);
         let varying = self.varying.get_or_insert_default();
         varying.keep_line(self.delay, wire, last);
         varying
@@ -312,6 +320,18 @@ impl Link {
                 None
             }
         }
+    }
+
+    /// Lets the hosts at the far end take a time for each packet.
+    pub fn handle(&mut self, handling: Handling) {
+        self.handling = Some(Box::new(handling));
+        self.appends = false;
+    }
+
+    /// The time at which the host at the far end has handled a packet that arrives at `at`.
+    #[inline]
+    pub fn handles(&mut self, at: Time) -> Time {
+        self.handling.as_mut().map_or(at, |handling| handling.handles(at))
     }
 
     /// Puts a link that is planned on a shared medium there.

@@ -12,13 +12,18 @@
 //! - With [`Timing::gro`] the segments of a connection that are handled together, and are in order, count as
 //!   one: they are acknowledged once. A connection's segments are looked for among the next 64 packets.
 //!
+//! - With [`Timing::handling`] a host takes a moment for each packet of a connection that it receives: a time
+//!   that is drawn evenly between zero and this one, or a tenth of the time that a full packet takes on the
+//!   link if that is shorter. Packets stay in order. An answer, and what an acknowledgement lets out, then
+//!   meets the queues at another moment under each seed, and no rate changes.
+//!
 //! A link has [`giveway_links::Impairments::dispatch_jitter`], and a sender the bursts of
 //! [`TcpConfig::gso`](crate::TcpConfig::gso).
 
 use std::collections::VecDeque;
 
 use giveway_links::{Lateness, Waker};
-use giveway_qdisc::{Rng, Span, Streams, Time};
+use giveway_qdisc::{Rate, Rng, Span, Streams, Time};
 
 use crate::event_queue::{Class, EventQueue, Owner, Rank, Timer};
 use crate::packets::{Number, Packets};
@@ -35,6 +40,8 @@ pub struct Timing {
     pub coalesce: Span,
     /// Generic receive offload: segments that are handled together are acknowledged once.
     pub gro: bool,
+    /// The longest time that a host takes for a received packet of a connection; zero takes none.
+    pub handling: Span,
 }
 
 impl Timing {
@@ -72,6 +79,37 @@ impl LateSource {
             self.at = if due == Time::NEVER { due } else { self.waker.handles(due).max(now) };
         }
         self.at
+    }
+}
+
+/// The time that the hosts at the end of a link take for each packet that they receive.
+pub(crate) struct Handling {
+    /// The longest time, picoseconds.
+    most: u64,
+    rng: Rng,
+    /// The last packet arrived, and was handled.
+    last: (Time, Time),
+}
+
+impl Handling {
+    /// The hosts behind a link of this rate, whose wire has these streams.
+    pub fn new(most: Span, rate: Rate, wire: &Streams) -> Handling {
+        /// The length of a full packet.
+        const FULL: u64 = 1500;
+        let most = most.min(rate.time_for(FULL).scale(1, 10)).as_ps();
+        Handling { most, rng: wire.within("handling").rng(), last: (Time::ZERO, Time::ZERO) }
+    }
+
+    /// The time at which the hosts have handled a packet that arrives at `at`.
+    #[inline]
+    pub fn handles(&mut self, at: Time) -> Time {
+        let mut done = at + Span::from_ps(self.rng.below(self.most + 1));
+        // A packet that the wire has delayed does not hold up those that overtake it.
+        if at >= self.last.0 {
+            done = done.max(self.last.1);
+            self.last = (at, done);
+        }
+        done
     }
 }
 

@@ -54,7 +54,7 @@ fn connection(writes: &Value, exchanges: &Value) -> Value {
 }
 
 fn context(lab: &Lab) -> SourceContext {
-    lab.context(&[(0, 1)], &TcpConfig::default())
+    lab.context(&[(0, 1)], &TcpConfig::rfc())
 }
 
 fn lab(seed: u64, rate: Rate) -> Lab {
@@ -77,7 +77,7 @@ fn run_at(rate: Rate, seed: u64, lines: &[Value], more: &Value, until: Time) -> 
     parameters.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
     let lab = lab(seed, rate);
     let source = spec(parameters).build(&context(&lab)).unwrap();
-    let tcp = TcpConfig::default();
+    let tcp = TcpConfig::rfc();
     let source = SourcePlan { tcp, ..SourcePlan::new("applications", source) };
     let mut sim = Sim::new(Plan {
         network: lab.network,

@@ -31,6 +31,7 @@ impl<'a> Row<'a> {
     }
     fn start(&self) -> Start {
         Start {
+            preset: giveway_sim::tcp::Preset::Rfc,
             mss: self.required("mss"),
             initial_window: self.required("bytes"),
             counting: Counting::Bytes,

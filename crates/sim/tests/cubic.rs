@@ -43,6 +43,7 @@ impl Row<'_> {
 
     fn start(&self, counting: Counting) -> Box<dyn Controller> {
         Congestion::named("cubic").build(Start {
+            preset: giveway_sim::tcp::Preset::Rfc,
             mss: self.bytes,
             initial_window: self.window,
             counting,

@@ -25,7 +25,7 @@ fn context(lab: &Lab) -> SourceContext {
     SourceContext {
         hosts: (1..=HOSTS).collect(),
         access: Rate::gbit(u64::from(HOSTS) * 10),
-        ..lab.context(&pairs, &TcpConfig::default())
+        ..lab.context(&pairs, &TcpConfig::rfc())
     }
 }
 

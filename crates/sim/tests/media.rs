@@ -47,7 +47,7 @@ fn lab(spec: MediumSpec, rates: &[Rate], queue: &str) -> Lab {
 /// Datagrams of full size to or from a station.
 fn datagrams(lab: &mut Lab, (from, to): (u16, u16), rate: &str) {
     let config: cbr::Config = serde_json::from_value(json!({ "rate": rate, "packet": "1500b" })).unwrap();
-    lab.source(&config, &[(from, to)], &TcpConfig::default());
+    lab.source(&config, &[(from, to)], &TcpConfig::rfc());
 }
 
 fn delivered(lab: Lab, until: Time) -> Arrivals {
@@ -141,7 +141,7 @@ fn a_shaper_on_a_medium_keeps_its_rate() {
 #[test]
 fn transfers_in_both_directions_end() {
     let mut lab = lab(MediumSpec::default(), &[Rate::mbit(50), Rate::mbit(20)], "fq_codel");
-    lab.bulk(&[(AP, 1), (2, AP)], Some(2_000_000), &TcpConfig::default());
+    lab.bulk(&[(AP, 1), (2, AP)], Some(2_000_000), &TcpConfig::rfc());
     let mut counters = Counters::default();
     lab.run(Time::s(20), Time::ZERO, &mut counters);
     assert_eq!(counters.flows.len(), 2);

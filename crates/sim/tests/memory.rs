@@ -57,7 +57,7 @@ fn a_running_simulation_allocates_nothing_per_packet() {
         lab.wire(7 + i, 1, Rate::gbit(1), Span::ms(1));
     }
     let pairs: Vec<(u16, u16)> = (0..5).map(|i| (2 + i, 7 + i)).collect();
-    lab.bulk(&pairs, None, &TcpConfig::default());
+    lab.bulk(&pairs, None, &TcpConfig::rfc());
     let mut sim = Sim::new(plan(lab, Time::s(60)));
     // Queues and scoreboards grow to their largest size first.
     sim.step_to(Time::s(30), &mut ());

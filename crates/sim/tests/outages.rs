@@ -67,7 +67,7 @@ fn run(outages: &[(u64, u64)], around: bool) -> Log {
         fastest_first: false,
         batch: 1,
     };
-    let mut context = lab.context(&[(0, 4)], &TcpConfig::default());
+    let mut context = lab.context(&[(0, 4)], &TcpConfig::rfc());
     context.stop = Time::s(3);
     lab.source_at(&cbr, &context);
     let mut log = Log::default();

@@ -161,9 +161,11 @@ impl Vary {
     /// The timing of hosts.
     fn timing(self) -> Timing {
         if ![Vary::Late, Vary::Everything].contains(&self) {
-            return Timing::default();
+            let handling = if self == Vary::Nothing { Span::ZERO } else { Span::us(1) };
+            return Timing { handling, ..Timing::default() };
         }
         Timing {
+            handling: Span::us(1),
             senders: Some(Lateness::uniform(Span::us(100))),
             receivers: Some(Lateness::uniform(Span::us(200))),
             coalesce: Span::us(50),
@@ -210,7 +212,7 @@ fn plan(drawn: Drawn) -> Plan {
             lab.link(router, host, access, Span::us(300), drawn.edge);
         }
     }
-    let tcp = TcpConfig::default();
+    let tcp = TcpConfig::rfc();
     lab.bulk(&[(4, 8)], None, &tcp);
     lab.bulk(&[(9, 5)], Some(300_000), &tcp);
     lab.bulk(&[(6, 7), (6, 5), (7, 5)], Some(50_000), &tcp);

@@ -73,7 +73,7 @@ fn run(seed: u64, limits: [&str; 3], rates: [u64; 3], interest: Interest) -> (Lo
             lab.link(router, host, access, Span::us(500), limits[2]);
         }
     }
-    let tcp = TcpConfig::default();
+    let tcp = TcpConfig::rfc();
     lab.bulk(&[(2, 5), (3, 6), (4, 7), (5, 2)], None, &tcp);
     let constant: cbr::Config = serde_json::from_value(json!({ "rate": "2mbit" })).expect("it is right");
     lab.source(&constant, &[(2, 6), (3, 7)], &tcp);

@@ -179,7 +179,7 @@ fn the_source_poisson_makes_md1() {
         lab.link(0, 1, RATE, Span::ZERO, "fifo limit 1000000p");
         let rate = Rate::bit((RATE.as_bit() as f64 * load) as u64 / u64::from(flows));
         let config = giveway_sim::traffic::poisson::Config { rate, packet: Bytes(MEAN_BYTES as u64), flows };
-        lab.source(&config, &[(0, 1)], &TcpConfig::default());
+        lab.source(&config, &[(0, 1)], &TcpConfig::rfc());
         let mut log = Log::default();
         lab.run(Time::s(2000), Time::NEVER, &mut log);
         let theory = giveway_theory::queues::md1_waiting(load / MEAN_S, MEAN_S).unwrap();

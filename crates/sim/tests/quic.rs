@@ -5,6 +5,7 @@
 //! `has 0-3` are the packets that it acknowledges, `x 5` is the loss of packet 5. The tables are in
 //! `snapshots/`; review each change of them before you accept it.
 
+use giveway_links::Reorder;
 use giveway_qdisc::{Bytes, Packets, Rate, Share, Span, Time};
 use giveway_sim::engine::SourcePlan;
 use giveway_sim::tcp::Congestion;
@@ -195,7 +196,7 @@ fn arrivals(protocol: Protocol) -> Vec<(u32, u64)> {
         congestion: Congestion::named("reno"),
         mss: Bytes(1193),
         initial_window: Packets(20),
-        ..TcpConfig::default()
+        ..TcpConfig::rfc()
     };
     let mut lab = path(quic.clone(), gate, Gate::default());
     let source = Objects { protocol, arrived: std::rc::Rc::clone(&arrived) };
@@ -241,6 +242,25 @@ fn every_byte_arrives_once_on_a_lossy_link() {
             assert!(flow.retransmitted > 0 && flow.packets < 500, "{name}: {flow:?}");
         }
     }
+}
+
+/// Every hundredth packet is overtaken by ten others, and nothing is lost. Without adaptation each of them is
+/// retransmitted. With it the first ones are, after which the sender waits for ten packets.
+#[test]
+fn a_sender_that_adapts_learns_how_late_packets_are() {
+    let retransmitted = |adapt_reordering: bool| {
+        let quic = QuicConfig { adapt_reordering, ..QuicConfig::default() };
+        let mut lab = path(quic, Gate::default(), Gate::default());
+        let reorder = Reorder { percent: Share::new(0.01).unwrap(), distance: 10 };
+        lab.network.links_mut()[0].impairments.reorder = Some(reorder);
+        transfer(&mut lab, Some(3_000_000));
+        let mut counters = Counters::default();
+        lab.run(Time::s(60), Time::ZERO, &mut counters);
+        assert_eq!(counters.flows[0].ending, giveway_qdisc::Ending::Completed);
+        counters.flows[0].retransmitted
+    };
+    let (rigid, adapting) = (retransmitted(false), retransmitted(true));
+    assert!(rigid >= 12 && adapting <= 3, "{rigid} and {adapting}");
 }
 
 /// Flow control holds a sender back to a window per round trip, and its limits are raised in time.

@@ -105,13 +105,13 @@ fn run(lab: Lab, until: Time) -> (Log, Vec<String>) {
 
 fn run_one(name: &str, parameters: Value, until: Time) -> (Log, Vec<String>) {
     let mut lab = home(1, "fifo limit 100p");
-    add(&mut lab, &spec(name, parameters), &TcpConfig::default(), |_| ());
+    add(&mut lab, &spec(name, parameters), &TcpConfig::rfc(), |_| ());
     run(lab, until)
 }
 
 fn refusal(name: &str, parameters: Value) -> Invalid {
     let lab = home(1, "fifo limit 100p");
-    let context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::default());
+    let context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::rfc());
     spec(name, parameters).build(&context).err().expect("the parameters are refused")
 }
 
@@ -180,7 +180,7 @@ fn the_same_seed_gives_the_same_flows_and_another_seed_gives_others() {
     for spec in every_source(folder.path()) {
         let once = |seed| {
             let mut lab = home(seed, "fifo limit 30p");
-            add(&mut lab, &spec, &TcpConfig::default(), |_| ());
+            add(&mut lab, &spec, &TcpConfig::rfc(), |_| ());
             run(lab, Time::s(4)).0
         };
         let (first, second) = (once(1), once(1));
@@ -206,7 +206,7 @@ fn arrivals_do_not_depend_on_the_discipline() {
         }
         let offered = |qdisc: &str| {
             let mut lab = home(1, qdisc);
-            add(&mut lab, &spec, &TcpConfig::default(), |_| ());
+            add(&mut lab, &spec, &TcpConfig::rfc(), |_| ());
             let (log, _) = run(lab, Time::s(4));
             let datagrams: Vec<_> = log.sent.iter().copied().filter(|sent| sent.datagram).collect();
             let mut transfers: Vec<_> = log
@@ -234,7 +234,7 @@ fn arrivals_do_not_depend_on_the_discipline() {
 fn pages_do_not_depend_on_the_discipline() {
     let pages = |qdisc: &str| {
         let mut lab = home(1, qdisc);
-        add(&mut lab, &spec("web", json!({ "think": "100ms" })), &TcpConfig::default(), |_| ());
+        add(&mut lab, &spec("web", json!({ "think": "100ms" })), &TcpConfig::rfc(), |_| ());
         run(lab, Time::s(20)).0.flows.iter().map(|flow| flow.bytes).collect::<Vec<_>>()
     };
     let (small, large) = (pages("fifo limit 5p"), pages("fifo limit 200p"));
@@ -438,7 +438,7 @@ fn incomplete_pages_are_reported_with_the_bytes_that_arrived() {
     let mut lab = home(1, "fifo limit 100p");
     // Two windows of 64,000 bytes exceed the capacity of the path, but not that of path and buffer. So the
     // link is always busy, and nothing is lost.
-    let tcp = TcpConfig { receive_window: Bytes(64_000), ..TcpConfig::default() };
+    let tcp = TcpConfig { receive_window: Bytes(64_000), ..TcpConfig::rfc() };
     let parameters = json!({ "think": "1ms", "objects": { "fixed": 2 }, "object": { "fixed": "50000000b" } });
     add(&mut lab, &spec("web", parameters), &tcp, |_| ());
     let (log, _) = run(lab, Time::s(5));
@@ -457,7 +457,7 @@ fn a_page_whose_connections_abort_is_aborted_and_the_user_continues() {
     let mut lab = Lab::new(2, 1);
     lab.lossy_link(0, 1, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.4);
     lab.lossy_link(1, 0, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.4);
-    let tcp = TcpConfig { give_up: 2, give_up_handshake: 2, rto_min: Span::ms(200), ..TcpConfig::default() };
+    let tcp = TcpConfig { give_up: 2, give_up_handshake: 2, rto_min: Span::ms(200), ..TcpConfig::rfc() };
     let web =
         spec("web", json!({ "think": "100ms", "objects": { "fixed": 4 }, "object": { "fixed": "9000b" } }));
     let source = web.build(&lab.context(&[(0, 1)], &tcp)).unwrap();
@@ -476,7 +476,7 @@ fn a_kept_connection_that_was_aborted_is_replaced_by_the_next_page() {
     let mut lab = Lab::new(2, 1);
     lab.lossy_link(0, 1, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.15);
     lab.lossy_link(1, 0, Rate::mbit(10), Span::ms(10), "fifo limit 100p", 0.15);
-    let tcp = TcpConfig { give_up: 2, give_up_handshake: 3, rto_min: Span::ms(200), ..TcpConfig::default() };
+    let tcp = TcpConfig { give_up: 2, give_up_handshake: 3, rto_min: Span::ms(200), ..TcpConfig::rfc() };
     let parameters = json!({
         "think": "100ms", "objects": { "fixed": 2 }, "object": { "fixed": "9000b" }, "parallel": 1,
         "connections": "kept",
@@ -509,7 +509,7 @@ fn cbr_flows_can_be_an_arithmetic_series() {
             parameters[*key] = value.clone();
         }
         let mut lab = home(1, "fifo limit 100p");
-        add(&mut lab, &spec("cbr", parameters), &TcpConfig::default(), |context| {
+        add(&mut lab, &spec("cbr", parameters), &TcpConfig::rfc(), |context| {
             context.pairs = vec![(CLIENT, SERVER), (CLIENT, 2)];
             context.stop = Time::s(101);
         });
@@ -571,7 +571,7 @@ fn a_batch_has_the_times_of_single_packets() {
 
     let leaves = |qdisc: &str| {
         let mut lab = home(1, qdisc);
-        add(&mut lab, &spec("cbr", json!({ "rate": "1mbit", "batch": 5 })), &TcpConfig::default(), |_| ());
+        add(&mut lab, &spec("cbr", json!({ "rate": "1mbit", "batch": 5 })), &TcpConfig::rfc(), |_| ());
         let mut departed = Departed::default();
         let mut sim = Sim::new(Plan {
             network: lab.network,
@@ -634,7 +634,7 @@ fn bulk_flows_can_begin_one_after_the_other() {
     let series = |seed, stagger: &str| {
         let mut lab = home(seed, "fifo limit 100p");
         let bulk = spec("bulk", json!({ "flows": 2, "stagger": stagger, "size": "20000b" }));
-        add(&mut lab, &bulk, &TcpConfig::default(), |context| {
+        add(&mut lab, &bulk, &TcpConfig::rfc(), |context| {
             context.pairs = vec![(CLIENT, SERVER), (CLIENT, 2)];
             context.stop = Time::s(5);
         });
@@ -664,7 +664,7 @@ fn bulk_flows_begin_within_their_spread() {
 fn an_invalid_series_is_refused() {
     let lab = home(1, "fifo limit 100p");
     let message = |name, parameters| {
-        let mut context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::default());
+        let mut context = lab.context(&[(CLIENT, SERVER)], &TcpConfig::rfc());
         (context.start, context.stop) = (Time::s(1), Time::s(3));
         spec(name, parameters).build(&context).err().expect("the parameters are refused").to_string()
     };
@@ -728,7 +728,7 @@ fn poisson_flows_are_independent_of_each_other() {
     let sent = |flows: u32| {
         let mut lab = home(1, "fifo limit 100p");
         let poisson = spec("poisson", json!({ "rate": "1mbit", "flows": flows }));
-        add(&mut lab, &poisson, &TcpConfig::default(), |context| {
+        add(&mut lab, &poisson, &TcpConfig::rfc(), |context| {
             (context.start, context.stop) = (Time::s(1), Time::s(3));
         });
         run(lab, Time::s(5)).0.sent.iter().map(|sent| sent.at).collect::<Vec<_>>()
@@ -870,7 +870,7 @@ fn a_flow_list_gives_the_transfers() {
     std::fs::write(folder.path().join("flows.csv"), text).unwrap();
     let mut lab = home(1, "fifo limit 100p");
     let list = spec("flow_list", json!({ "file": "flows.csv" }));
-    add(&mut lab, &list, &TcpConfig::default(), |context| {
+    add(&mut lab, &list, &TcpConfig::rfc(), |context| {
         context.folder = folder.path().into();
         context.start = Time::s(1);
         context.stop = Time::s(5);
@@ -900,7 +900,7 @@ fn a_datagram_list_gives_the_datagrams() {
     std::fs::write(folder.path().join("datagrams.csv"), text).unwrap();
     let mut lab = home(1, "fifo limit 100p");
     let list = spec("datagram_list", json!({ "file": "datagrams.csv" }));
-    add(&mut lab, &list, &TcpConfig::default(), |context| {
+    add(&mut lab, &list, &TcpConfig::rfc(), |context| {
         context.folder = folder.path().into();
         context.start = Time::s(1);
         context.stop = Time::s(5);
@@ -994,7 +994,7 @@ fn a_capture_is_replayed_with_its_times_lengths_and_flows() {
         }
         let mut lab = home(1, "fifo limit 100p");
         let start = |context: &mut SourceContext| context.start = Time::s(2);
-        add(&mut lab, &spec("capture", parameters), &TcpConfig::default(), start);
+        add(&mut lab, &spec("capture", parameters), &TcpConfig::rfc(), start);
         run(lab, Time::s(10))
     };
     let (log, remarks) = replay(&[("ecn", json!("keep"))]);

@@ -16,7 +16,7 @@ fn textbook() -> TcpConfig {
         congestion: Congestion::named("reno"),
         counting: Counting::Acks,
         delayed_ack: false,
-        ..TcpConfig::default()
+        ..TcpConfig::rfc()
     }
 }
 
@@ -42,7 +42,7 @@ fn close(what: &str, got: f64, expected: f64, share: f64) {
 fn a_lossless_flow_fills_the_link() {
     for congestion in [Congestion::named("reno"), Congestion::named("cubic")] {
         for sack in [true, false] {
-            let tcp = TcpConfig { congestion: congestion.clone(), sack, ..TcpConfig::default() };
+            let tcp = TcpConfig { congestion: congestion.clone(), sack, ..TcpConfig::rfc() };
             // The receive window of 4 MB fits the buffer, so nothing is lost.
             let got = goodput(&tcp, Rate::mbit(10), Span::ms(40), 5000, Time::s(10), Time::s(60));
             close("goodput", got, 10e6 * 1460.0 / 1500.0, 0.01);

@@ -21,7 +21,7 @@ fn reno() -> TcpConfig {
         mss: Bytes(MSS),
         initial_window: Packets(2),
         delayed_ack: false,
-        ..TcpConfig::default()
+        ..TcpConfig::rfc()
     }
 }
 

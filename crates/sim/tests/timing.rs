@@ -48,7 +48,7 @@ fn datagrams(timing: Timing) -> Seen {
     lab.timing = timing;
     let config: cbr::Config =
         serde_json::from_value(json!({ "rate": "12mbit", "packet": "1500b", "jitter": "0%" })).unwrap();
-    lab.source(&config, &[(0, 1)], &TcpConfig::default());
+    lab.source(&config, &[(0, 1)], &TcpConfig::rfc());
     let mut seen = Seen::default();
     lab.run(Time::s(10), Time::ZERO, &mut seen);
     seen
@@ -100,12 +100,45 @@ fn transfer(timing: Timing, tcp: &TcpConfig) -> Seen {
     seen
 }
 
+/// A host takes a time for each segment, and none for a datagram. Nothing is lost, and segments stay in
+/// order.
+#[test]
+fn hosts_take_a_moment_for_each_segment() {
+    let moment = |handling| Timing { handling, ..Timing::default() };
+    let (exact, drawn) = (datagrams(moment(Span::ZERO)), datagrams(moment(Span::us(1))));
+    assert_eq!(exact.handled, drawn.handled);
+    let [exact, drawn] =
+        [Span::ZERO, Span::us(1)].map(|handling| transfer(moment(handling), &TcpConfig::rfc()).handled);
+    assert_eq!(exact.len(), drawn.len(), "nothing is sent twice");
+    assert!(drawn.is_sorted() && drawn != exact);
+    // The first segments are late by their own moment, and by the ones of the handshake and of the request.
+    let late: Vec<Span> = drawn.iter().zip(&exact).map(|(drawn, exact)| drawn.since(*exact)).collect();
+    assert!(late[..10].iter().all(|late| *late <= Span::us(4)), "{late:?}");
+    assert!(late[..10].windows(2).any(|pair| pair[0] != pair[1]));
+}
+
+/// A tenth of the time of a full packet is the limit: 12 ns on a link of 100 Gbit/s.
+#[test]
+fn a_moment_is_far_below_the_time_of_a_packet() {
+    let first = |handling| {
+        let mut lab = Lab::new(2, 1);
+        lab.wire(0, 1, Rate::gbit(100), DELAY);
+        lab.timing = Timing { handling, ..Timing::default() };
+        lab.bulk(&[(0, 1)], Some(1000), &TcpConfig::rfc());
+        let mut seen = Seen::default();
+        lab.run(Time::s(1), Time::ZERO, &mut seen);
+        seen.handled[0]
+    };
+    let late = first(Span::us(1)).since(first(Span::ZERO));
+    assert!(late <= Span::ns(12), "{late}");
+}
+
 /// Without the offload every second segment is acknowledged.
 #[test]
 fn joined_segments_are_acknowledged_once() {
     let timing = |gro| Timing { coalesce: Span::us(200), gro, ..Timing::default() };
-    let each = transfer(timing(false), &TcpConfig::default());
-    let joined = transfer(timing(true), &TcpConfig::default());
+    let each = transfer(timing(false), &TcpConfig::rfc());
+    let joined = transfer(timing(true), &TcpConfig::rfc());
     let segments = each.handled.len() as u64;
     assert!(each.answers * 2 > segments, "{} acknowledgements of {segments} segments", each.answers);
     assert!(joined.answers * 8 < segments, "{} acknowledgements of {segments} segments", joined.answers);
@@ -115,7 +148,7 @@ fn joined_segments_are_acknowledged_once() {
 #[test]
 fn a_sender_with_offload_sends_longer_bursts() {
     let mean_burst = |gso| {
-        let tcp = TcpConfig { gso: Bytes(gso), ..TcpConfig::default() };
+        let tcp = TcpConfig { gso: Bytes(gso), ..TcpConfig::rfc() };
         let emitted = transfer(Timing::default(), &tcp).emitted;
         let bursts = emitted.chunk_by(|one, other| one == other).count();
         emitted.len() as f64 / bursts as f64
@@ -130,7 +163,7 @@ fn the_last_segments_of_a_transfer_leave_with_offload() {
     for bytes in [1, 1460, 1461, 20_000, 100_001] {
         let mut lab = Lab::new(2, 1);
         lab.wire(0, 1, Rate::mbit(10), Span::ms(10));
-        lab.bulk(&[(0, 1)], Some(bytes), &TcpConfig { gso: Bytes(65_536), ..TcpConfig::default() });
+        lab.bulk(&[(0, 1)], Some(bytes), &TcpConfig { gso: Bytes(65_536), ..TcpConfig::rfc() });
         let mut counters = Counters::default();
         lab.run(Time::s(3), Time::ZERO, &mut counters);
         assert_eq!(counters.flows.iter().map(|flow| flow.bytes).collect::<Vec<_>>(), [bytes]);
@@ -144,7 +177,7 @@ fn late_link(impairments: Impairments, queue: &str) -> Seen {
     lab.wire(1, 0, Rate::mbit(20), DELAY);
     lab.network.links_mut()[0].impairments = impairments;
     let config: cbr::Config = serde_json::from_value(json!({ "rate": "25mbit", "packet": "1500b" })).unwrap();
-    lab.source(&config, &[(0, 1)], &TcpConfig::default());
+    lab.source(&config, &[(0, 1)], &TcpConfig::rfc());
     let mut seen = Seen::default();
     lab.run(Time::s(10), Time::ZERO, &mut seen);
     seen

@@ -45,7 +45,7 @@ fn lab(spec: &str, impairments: &Impairments, rate: &str) -> Lab {
             spec.parse::<giveway_disciplines::Spec>().unwrap().build(&context).unwrap();
     }
     let constant: cbr::Config = serde_json::from_value(json!({ "rate": rate, "packet": "1500b" })).unwrap();
-    lab.source(&constant, &[(0, 1)], &TcpConfig::default());
+    lab.source(&constant, &[(0, 1)], &TcpConfig::rfc());
     lab
 }
 
@@ -111,7 +111,7 @@ fn a_trace_of_one_rate_is_a_link_of_that_rate() {
         lab.bulk(
             &[(0, 1)],
             Some(3_000_000),
-            &TcpConfig { mss: giveway_qdisc::Bytes(1460), ..TcpConfig::default() },
+            &TcpConfig { mss: giveway_qdisc::Bytes(1460), ..TcpConfig::rfc() },
         );
         lab.run(Time::s(5), Time::ZERO, &mut counters);
         counters.flows
@@ -179,7 +179,7 @@ fn tcp_survives_every_impairment() {
         link.impairments = impairments.clone();
         link.jitter = Span::ms(2);
     }
-    lab.bulk(&[(0, 1)], Some(2_000_000), &TcpConfig::default());
+    lab.bulk(&[(0, 1)], Some(2_000_000), &TcpConfig::rfc());
     let mut counters = Counters::default();
     lab.run(Time::s(300), Time::ZERO, &mut counters);
     let [flow] = &counters.flows[..] else { panic!("there is one flow") };
@@ -243,10 +243,10 @@ fn thin_acknowledgements_free_the_way_back() {
             let inner = std::mem::replace(&mut back.qdisc, Box::new(crate::support::Gate::new(1, &[], &[])));
             back.qdisc = Box::new(giveway_sim::ThinAcks::new(8, inner));
         }
-        lab.bulk(&[(0, 1)], Some(10_000_000), &TcpConfig::default());
+        lab.bulk(&[(0, 1)], Some(10_000_000), &TcpConfig::rfc());
         let constant: cbr::Config =
             serde_json::from_value(json!({ "rate": "4kbit", "packet": "50b" })).unwrap();
-        lab.source(&constant, &[(1, 0)], &TcpConfig::default());
+        lab.source(&constant, &[(1, 0)], &TcpConfig::rfc());
         let mut counters = Counters::default();
         lab.run(Time::s(20), Time::ZERO, &mut counters);
         let [download] = counters.flows.iter().filter(|flow| flow.from == 0).collect::<Vec<_>>()[..] else {

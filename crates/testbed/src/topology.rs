@@ -467,8 +467,8 @@ mod tests {
 
     #[test]
     fn parameters_of_tcp_in_the_route() {
-        assert_eq!(route(&TcpConfig::default()), "initcwnd 10 window 4194304 rto_min 1000ms");
-        let old = TcpConfig { delayed_ack: false, receive_window: Bytes(65_536), ..TcpConfig::default() };
+        assert_eq!(route(&TcpConfig::rfc()), "initcwnd 10 window 4194304 rto_min 1000ms");
+        let old = TcpConfig { delayed_ack: false, receive_window: Bytes(65_536), ..TcpConfig::rfc() };
         assert_eq!(route(&old), "initcwnd 10 window 65536 rto_min 1000ms quickack 1");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use giveway_disciplines::Family;
+use giveway_sim::tcp::Preset;
 use giveway_sim::{NodeOrigin, QuicConfig, TcpConfig};
 use giveway_switch::options::Options;
 use serde_json::Value;
@@ -231,8 +232,16 @@ fn page(entry: &Entry) -> String {
 /// The page of TCP: the parameters of every connection, with any congestion control.
 fn tcp() -> String {
     let schema = schemars::schema_for!(TcpConfig).to_value();
+    let rfc = Preset::Rfc.keys();
+    let rfc: String = rfc.iter().map(|(key, value)| format!("| `{key}` | `{value}` |\n")).collect();
     format!(
-        "# TCP\n\nThese keys belong to `[tcp]`, for all traffic of a scenario, or to `tcp` of one source of traffic.\n\n{}",
+        "# TCP\n\nThese keys belong to `[tcp]`, for all traffic of a scenario, or to `tcp` of one source of traffic. The defaults are \
+         the ones of `preset = \"linux\"`, as most servers run it. Papers and benchmarks from before RACK and HyStart, and comparisons \
+         with other simulators, need `preset = \"rfc\"`.\n\n{}\n\
+         With `preset = \"rfc\"` these keys have other values:\n\n| key | value |\n| --- | --- |\n{rfc}\n\
+         Some values of the preset `\"linux\"` follow from what is written. `rto_margin` is `rto_min`. `receive_window_initial` is at most \
+         `receive_window`. Without `sack` or `rack` there is no `dsack`, `tail_probe`, `prr` or `frto`. `hystart` is a part of CUBIC, \
+         so other controls begin without it. [`bbr`](congestion/bbr.md) version 1 paces 1 % below its estimate.\n",
         table(&schema)
     )
 }

@@ -405,6 +405,8 @@ impl<'a> Check<'a> {
             congestion: first.tcp.congestion.clone(),
             pacing: pacing(tcp),
             rack: true,
+            // It belongs to CUBIC.
+            hystart: first.tcp.hystart,
             ..tcp.clone()
         };
         let same = |stream: &&Stream| common(&stream.tcp) == common(&first.tcp);
@@ -429,10 +431,10 @@ impl<'a> Check<'a> {
             ("mss", !SEGMENTS.contains(&tcp.mss), "\"1460b\", or \"1448b\" with timestamps".into()),
             ("rto_initial", tcp.rto_initial != usual.rto_initial, format!("\"{}\"", usual.rto_initial)),
             ("limited_transmit", !tcp.limited_transmit, "true".into()),
-            // The second is that of the preset "linux".
+            // The second is the one of the preset "rfc".
             (
                 "counting",
-                ![usual.counting, TcpConfig::linux().counting].contains(&tcp.counting),
+                ![usual.counting, TcpConfig::rfc().counting].contains(&tcp.counting),
                 "\"bytes\"".into(),
             ),
             (

@@ -29,6 +29,9 @@ pub(crate) struct Parts {
     /// back to back.
     #[schemars(with = "Part")]
     pub timing: IgnoredAny,
+    /// The moments that nobody controls: "sampled" draws them under each seed, "exact" repeats them. Default:
+    /// "sampled".
+    pub phase: Option<PhaseKey>,
     /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.
     #[schemars(with = "Part")]
     pub medium: IgnoredAny,
@@ -62,12 +65,27 @@ pub(crate) enum RoutesKey {
     Packet,
 }
 
+/// The moments that nobody controls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum PhaseKey {
+    /// Under each seed, traffic starts up to a round trip later than written, and hosts take up to a
+    /// microsecond for each packet that they receive.
+    #[default]
+    Sampled,
+    /// Traffic starts as written, and hosts take no time.
+    Exact,
+}
+
 /// The keys of all scenarios on a network that are not tables.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct PlainKeys {
     /// The choice among equally short paths.
     pub routes: Option<RoutesKey>,
+    /// The moments that nobody controls.
+    pub phase: Option<PhaseKey>,
 }
 
 /// The keys that all kinds of topology share.

@@ -57,8 +57,7 @@ pub struct Network {
 impl Network {
     /// The propagation delay of the path between two nodes, in one direction. Zero without a path.
     pub(crate) fn delay(&self, paths: &Paths, from: u16, to: u16) -> Span {
-        let path = paths.path(from, to).unwrap_or_default();
-        path.iter().fold(Span::ZERO, |sum, at| sum + self.ports[*at].delay)
+        paths.delay(from, to, &self.ports)
     }
 
     /// The paths between its nodes.

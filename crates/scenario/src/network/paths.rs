@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use giveway_qdisc::Span;
 use giveway_sim::{Routes, Routing};
 
 use super::topology::Port;
@@ -39,6 +40,12 @@ impl Paths {
             at = self.targets[port];
         }
         Some(ports)
+    }
+
+    /// The propagation delay from one node to another over these ports. Zero without a path.
+    pub fn delay(&self, from: u16, to: u16, ports: &[Port]) -> Span {
+        let path = self.path(from, to).unwrap_or_default();
+        path.iter().fold(Span::ZERO, |sum, at| sum + ports[*at].delay)
     }
 
     /// The numbers of the ports on any of the equally short paths from one node to another that packets may

@@ -61,9 +61,11 @@ fn read_parts(
 ) -> Option<(Network, Schedule)> {
     let (times, short) = schedule::read(reading, file, None);
     let mut topology = topology::read(reading, root, file.folder, times.map(|times| times.duration));
-    let timing = timing::read(reading, root, file.folder);
+    let plain: PlainKeys = reading.fields(root, "a scenario").unwrap_or_default();
+    let phase = plain.phase.unwrap_or_default();
+    let timing = timing::read(reading, root, file.folder, phase);
     timing.apply(&mut topology);
-    let routing = routing(reading, root, &topology);
+    let routing = routing(plain.routes, &topology);
     let paths = Paths::new(topology.nodes.len(), &topology.ports);
     let disciplines = disciplines(reading, root, &topology);
     let traffic = traffic::read(
@@ -75,6 +77,7 @@ fn read_parts(
             duration: times.map(|times| times.duration),
             folder: file.folder,
             gso: timing.gso,
+            phase,
         },
     );
     check_disciplines(reading, root, disciplines.as_deref().unwrap_or_default(), &topology);
@@ -120,8 +123,7 @@ fn read_parts(
 }
 
 /// The choice among equally short paths.
-fn routing(reading: &mut Reading, root: &Table, topology: &Topology) -> Routing {
-    let written = reading.fields::<PlainKeys>(root, "a scenario").and_then(|keys| keys.routes);
+fn routing(written: Option<RoutesKey>, topology: &Topology) -> Routing {
     match written {
         Some(RoutesKey::First) => Routing::First,
         Some(RoutesKey::Flow) => Routing::Flow,

@@ -31,6 +31,8 @@ pub struct Finished {
     pub totals: Totals,
     /// The remarks of sources. Each is a sentence that starts with the name of the traffic.
     pub remarks: Vec<String>,
+    /// The groups of [equal sources](Network::equal_sources), by name.
+    pub equals: Vec<Vec<String>>,
 }
 
 /// A function that builds the discipline of a port.
@@ -220,7 +222,7 @@ impl Network {
             SourcePlan {
                 name: stream.id.clone(),
                 group: stream.name.clone(),
-                start: stream.start,
+                start: context.start,
                 source: source.unwrap_or_else(|invalid| panic!("{}: {invalid}", stream.name)),
                 pairs: Some(stream.pairs.clone()),
                 tcp: stream.tcp.clone(),
@@ -292,7 +294,7 @@ impl Network {
             };
         }
         let remarks = self.named_remarks(sim.remarks());
-        Some(Finished { totals: sim.finish(probe), remarks })
+        Some(self.finished(sim.finish(probe), remarks))
     }
 
     /// The division of the network for `threads` threads in a trial.
@@ -325,7 +327,12 @@ impl Network {
             std::mem::replace(&mut reported, step) == step || keep_running(step as f64 / STEPS as f64)
         };
         let ended = parallel::run(&|| self.plan(trial), partition, threads, probe, &mut watch)?;
-        Some(Finished { totals: ended.totals, remarks: self.named_remarks(ended.remarks) })
+        Some(self.finished(ended.totals, self.named_remarks(ended.remarks)))
+    }
+
+    fn finished(&self, totals: Totals, remarks: Vec<String>) -> Finished {
+        let named = |group: Vec<&str>| group.into_iter().map(str::to_owned).collect();
+        Finished { totals, remarks, equals: self.equal_sources().into_iter().map(named).collect() }
     }
 
     /// The remarks of sources, each after the name of its traffic.

@@ -241,6 +241,6 @@ impl Stepped {
     /// [`Network::run`] after a step to [`until`](Stepped::until).
     pub fn finish<R: Probe<Segment>>(self, probe: &mut R) -> Finished {
         let remarks = self.remarks();
-        Finished { totals: self.sim.finish(probe), remarks }
+        Finished { totals: self.sim.finish(probe), remarks, equals: Vec::new() }
     }
 }

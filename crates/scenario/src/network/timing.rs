@@ -6,7 +6,7 @@ use giveway_links::{Lateness, Wake};
 use giveway_qdisc::{Bytes, Span};
 use giveway_sim::Timing;
 
-use super::keys::TimingKeys;
+use super::keys::{PhaseKey, TimingKeys};
 use super::lateness::lateness;
 use super::topology::{Queue, Topology};
 use crate::diagnostic::Diagnostic;
@@ -32,8 +32,23 @@ const MEASURED: &str = "measured";
 /// The bursts of TCP senders with a measured timing, as Linux sends them.
 const GSO: Bytes = Bytes(65_536);
 
-/// Reads `timing`. Files are relative to `folder`.
-pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path) -> MachineTiming {
+/// The longest time that a host takes for a packet that it receives.
+///
+/// In the capture of the example, examples/home-uplink.pcapng, two hosts with Linux answered 2,935 segments
+/// with acknowledgements: after 1.3 us at the earliest, after 3 us at the tenth percentile, and after 16 us
+/// in the median. So no host is more regular than a microsecond, and a full packet takes 12 at 1 Gbit/s. The
+/// distribution within it is not known, and is uniform here.
+const HANDLING: Span = Span::us(1);
+
+/// Reads `timing`. Files are relative to `folder`. `phase` decides whether hosts take time for packets.
+pub(crate) fn read(reading: &mut Reading, root: &Table, folder: &Path, phase: PhaseKey) -> MachineTiming {
+    let mut timing = written(reading, root, folder);
+    timing.hosts.handling = if phase == PhaseKey::Sampled { HANDLING } else { Span::ZERO };
+    timing
+}
+
+/// The timing as the scenario writes it.
+fn written(reading: &mut Reading, root: &Table, folder: &Path) -> MachineTiming {
     let mut timing = MachineTiming::default();
     let Some(node) = root.get("timing") else { return timing };
     match &node.value {
@@ -71,7 +86,7 @@ impl MachineTiming {
         let Some(timers) = read(Wake::Timer) else { return };
         let Some(receivers) = read(Wake::Receive) else { return };
         self.hosts =
-            Timing { senders: Some(timers), receivers: Some(receivers), coalesce: Span::ZERO, gro: true };
+            Timing { senders: Some(timers), receivers: Some(receivers), gro: true, ..Timing::default() };
         self.gso = Some(GSO);
     }
 
@@ -88,6 +103,7 @@ impl MachineTiming {
             receivers: read("receivers", &keys.receivers, Wake::Receive),
             coalesce: keys.coalesce.unwrap_or_default(),
             gro: keys.gro.unwrap_or_default(),
+            ..Timing::default()
         };
         self.dispatch_jitter = read("links", &keys.links, Wake::Timer);
         if self.hosts.gro && self.hosts.receivers.is_none() && self.hosts.coalesce.is_zero() {

@@ -8,7 +8,7 @@ use giveway_qdisc::{Bytes, Dscp, Rate, Span, Streams, Time};
 use giveway_sim::{NodeOrigin, QuicConfig, SOURCES, SourceContext, TcpConfig, TrafficEntry, TrafficSpec};
 use serde_json::{Map, Value as Json};
 
-use super::keys::TrafficKeys;
+use super::keys::{PhaseKey, TrafficKeys};
 use super::names::all_pairs;
 use super::paths::Paths;
 use super::quic;
@@ -40,6 +40,9 @@ pub struct Stream {
     pub offered: Option<String>,
     /// The start of the traffic.
     pub start: Time,
+    /// The time after it within which the traffic starts, at a moment that each seed draws: a round trip
+    /// without queues, unless phases are exact.
+    pub within: Span,
     /// The time after which no new transfer or packet starts.
     pub stop: Time,
     /// The class of the packets.
@@ -59,15 +62,16 @@ pub struct Stream {
 impl Stream {
     /// The context of the source, in a run with these random streams.
     pub(crate) fn context(&self, streams: &Streams, folder: &Path, nodes: &[String]) -> SourceContext {
+        let own = streams.within("traffic").within(&self.id);
         SourceContext {
             pairs: self.pairs.clone(),
             hosts: self.hosts.clone(),
             access: self.access,
-            start: self.start,
+            start: self.start + Span::from_ps(own.within("phase").rng().below(self.within.as_ps() + 1)),
             stop: self.stop,
             tcp: self.tcp.clone(),
             quic: self.quic.clone(),
-            streams: streams.within("traffic").within(&self.id),
+            streams: own,
             folder: folder.to_owned(),
             // Only sources that read names from a file need them. Copies for thousands of sources would add
             // up.
@@ -94,6 +98,21 @@ pub(crate) struct Context<'a> {
     pub folder: &'a Path,
     /// The bursts of TCP senders by default; `None` for the default of TCP.
     pub gso: Option<Bytes>,
+    /// The moments that nobody controls.
+    pub phase: PhaseKey,
+}
+
+impl Context<'_> {
+    /// The time within which traffic between the first of these pairs of nodes starts.
+    fn within(&self, pairs: &[(u16, u16)]) -> Span {
+        match (self.phase, self.paths, pairs.first()) {
+            (PhaseKey::Sampled, Some(paths), Some((from, to))) => {
+                let ports = &self.topology.ports;
+                paths.delay(*from, *to, ports) + paths.delay(*to, *from, ports)
+            }
+            _ => Span::ZERO,
+        }
+    }
 }
 
 /// Reads all traffic. Entries with errors are reported and left out.
@@ -232,6 +251,7 @@ fn entry(
         hosts: hosts?,
         offered: None,
         start,
+        within: Span::ZERO,
         stop: stop.or(end)?,
         class: common.class.unwrap_or_default(),
         dscp: common.dscp.unwrap_or_default(),
@@ -246,6 +266,8 @@ fn entry(
         Ok(built) => {
             stream.offered = built.offered();
             stream.pairs = resolve_pairs(reading, &stream, &what, source?, built.named(), context)?;
+            let open = stream.stop.since(stream.start).saturating_sub(Span::from_ps(1));
+            stream.within = context.within(&stream.pairs).min(open);
         }
         Err(invalid) => {
             reading.invalid(table, &what, &invalid);
@@ -460,11 +482,6 @@ fn tcp(
     what: &str,
     defaults: &Map<String, Json>,
 ) -> Option<(Map<String, Json>, TcpConfig)> {
-    let implied = |chosen: &TcpConfig| {
-        let mut keys = chosen.preset.keys();
-        let by_control = chosen.congestion.implies().iter();
-        keys.extend(by_control.map(|(key, on)| ((*key).to_owned(), Json::from(*on))));
-        keys
-    };
-    reading.layered(node, (what, "[tcp] with congestion = \"cubic\""), defaults, implied, TcpConfig::check)
+    let example = "[tcp] with congestion = \"cubic\"";
+    reading.layered(node, (what, example), defaults, TcpConfig::implied, TcpConfig::check)
 }

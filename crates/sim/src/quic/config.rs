@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tcp::controller::{Congestion, Counting, Start, cubic};
-use crate::tcp::{HyStartRule, Ratios};
+use crate::tcp::{HyStartRule, Preset, Ratios};
 
 /// The parameters of a QUIC connection; both ends have the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,10 @@ pub struct QuicConfig {
     pub max_ack_delay: Span,
     /// A packet that is so many packets late is acknowledged at once; 0 never does (draft on ACK frequency).
     pub reordering: u32,
+    /// After a loss that was none the sender waits longer before it calls a packet lost: as many packets, and
+    /// as much time, as would have spared it the mistake (RFC 9002, section 6.1). Otherwise it waits for
+    /// three packets or an eighth of the round-trip time.
+    pub adapt_reordering: bool,
     /// Explicit congestion notification, with counts in acknowledgements (RFC 9000, section 13.4).
     pub ecn: bool,
     /// Flow control: the maximum amount of data of a connection that the receiver has not taken in order.
@@ -66,6 +70,7 @@ impl Default for QuicConfig {
             ack_every: Packets(2),
             max_ack_delay: Span::ms(25),
             reordering: 1,
+            adapt_reordering: false,
             ecn: false,
             max_data: Bytes(16 << 20),
             max_stream_data: Bytes(16 << 20),
@@ -85,6 +90,7 @@ impl QuicConfig {
     pub(crate) fn start(&self, seed: u64) -> Start {
         let mss = self.datagram.0;
         Start {
+            preset: Preset::Rfc,
             mss,
             initial_window: self.initial_window.0 * mss,
             // RFC 9002, section 7.3.1: slow start grows by all bytes that are acknowledged.

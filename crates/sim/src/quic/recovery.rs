@@ -6,6 +6,12 @@
 //!   every one measures a round trip.
 //! - Without acknowledgements a probe timeout lets two packets out; it reduces no window. Only losses over a
 //!   long time do, three probe timeouts: persistent congestion.
+//! - With `adapt_reordering`, the acknowledgement of a packet that had been called lost raises the threshold
+//!   that was too low, so that the same delay causes no loss again. RFC 9002, section 6.1, permits such a
+//!   rule and states none; RACK raises its window of reordering by reports of the same kind (RFC 8985,
+//!   section 6.2, step 4). Chosen as in QUICHE of Google, which Chrome has: the number of packets rises to
+//!   the one by which the packet was overtaken, the share of the round trip doubles until it suffices, up to
+//!   a whole one, and neither falls again.
 //! - The window shrinks once for all losses of packets that were sent before it shrank.
 //!
 //! # Deviations
@@ -25,6 +31,8 @@ use crate::tcp::{Bursts, Deliveries, Delivery, Pacer, Received, Smoothed};
 
 /// RFC 9002, section 6.1.1: a packet is lost if one that was sent so much later is acknowledged.
 const PACKET_THRESHOLD: u64 = 3;
+/// RFC 9002, section 6.1.2: a packet is late after one round trip and 1/2^3 of it.
+const TIME_SHIFT: u32 = 3;
 /// RFC 9002, section 6.1.2: the smallest time of any timer.
 const GRANULARITY: Span = Span::ms(1);
 /// RFC 9002, section 7.6.1: persistent congestion lasts for so many probe timeouts.
@@ -53,6 +61,10 @@ pub(super) struct Recovery {
     phase: Phase,
     /// The time at which the oldest packet is late enough to be lost.
     pub loss_at: Time,
+    /// A packet is lost if one that was sent so much later is acknowledged.
+    packet_threshold: u64,
+    /// A packet is late after one round trip and 1/2^n of it, for this n.
+    time_shift: u32,
     /// Probe timeouts in a row.
     pub backoffs: u32,
     /// Departure of the last packet that must be acknowledged.
@@ -103,6 +115,8 @@ impl Recovery {
             reduced_at: None,
             phase: Phase::Open,
             loss_at: Time::NEVER,
+            packet_threshold: PACKET_THRESHOLD,
+            time_shift: TIME_SHIFT,
             backoffs: 0,
             last_sent: Time::ZERO,
             cwnd_limited: false,
@@ -209,6 +223,9 @@ impl Recovery {
     #[inline]
     pub fn on_ack(&mut self, ack: &AckFrame, delay: Span, now: Time, config: &QuicConfig) -> bool {
         let prior = self.in_flight;
+        if config.adapt_reordering {
+            self.adapt(ack, now);
+        }
         let newly = self.settle(ack, delay, now);
         let Some(newest) = newly.newest else { return false };
         let advances = self.largest_acked.is_none_or(|largest| ack.largest > largest);
@@ -277,6 +294,29 @@ impl Recovery {
         newly
     }
 
+    /// Raises the thresholds by which packets of this acknowledgement were called lost, although they
+    /// arrived.
+    fn adapt(&mut self, ack: &AckFrame, now: Time) {
+        for (first, last) in ack.ranges() {
+            while let Some(packet) = self.sent.take_late(first, last) {
+                let newest = self.largest_acked.unwrap_or_default();
+                let apart = newest.saturating_sub(packet.number) + 1;
+                self.packet_threshold = self.packet_threshold.max(apart);
+                while self.time_shift > 0 && packet.at + self.patience() < now {
+                    self.time_shift -= 1;
+                }
+            }
+        }
+    }
+
+    /// The time after which a packet is lost if a later one is acknowledged: RFC 9002, section 6.1.2. The
+    /// larger of both times counts, so that neither a slow average nor one quick sample declares packets
+    /// lost.
+    fn patience(&self) -> Span {
+        let round_trip = self.latest.max(self.smoothed());
+        (round_trip * ((1 << self.time_shift) + 1) / (1 << self.time_shift)).max(GRANULARITY)
+    }
+
     /// Adds a round trip: RFC 9002, section 5.3. Returns it without the delay of the acknowledgement.
     fn measure(&mut self, latest: Span, delay: Span, now: Time) -> Span {
         if self.measured_at == Time::NEVER {
@@ -338,9 +378,7 @@ impl Recovery {
     fn detect(&mut self, flight: u64, delay: Span, now: Time, config: &QuicConfig) {
         self.loss_at = Time::NEVER;
         let Some(largest) = self.largest_acked else { return };
-        // RFC 9002, section 6.1.2: the larger of both times, so that neither a slow average nor one quick
-        // sample declares packets lost.
-        let patience = (self.latest.max(self.smoothed()) * 9 / 8).max(GRANULARITY);
+        let patience = self.patience();
         let (mut newest, mut bytes) = (None, 0);
         let places = self.sent.open(0, largest);
         for place in places.clone() {
@@ -349,7 +387,7 @@ impl Recovery {
                 continue;
             }
             let late = packet.at + patience;
-            if packet.number + PACKET_THRESHOLD > largest && now < late {
+            if packet.number + self.packet_threshold > largest && now < late {
                 self.loss_at = self.loss_at.min(late);
                 continue;
             }

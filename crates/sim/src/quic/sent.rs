@@ -76,7 +76,7 @@ impl SentPacket {
 }
 
 /// The packets of one end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     packets: VecDeque<SentPacket>,
     /// Number of packets that are forgotten.
@@ -87,6 +87,8 @@ pub(crate) struct Sent {
     oldest: u64,
     /// Number of frames of the packet that is being written.
     writing: u8,
+    /// Number of kept packets that count as lost.
+    lost: usize,
 }
 
 impl Sent {
@@ -170,12 +172,27 @@ impl Sent {
             return false;
         }
         packet.state = fate;
+        self.lost += usize::from(fate == Fate::Lost);
         let mut oldest = (self.oldest - self.forgotten) as usize;
         while self.packets.get(oldest).is_some_and(|next| next.state != Fate::InFlight) {
             oldest += 1;
         }
         self.oldest = self.forgotten + oldest as u64;
         true
+    }
+
+    /// Takes a packet of these numbers that counts as lost, and has arrived all the same. It then counts as
+    /// acknowledged.
+    pub fn take_late(&mut self, first: u64, last: u64) -> Option<SentPacket> {
+        if self.lost == 0 {
+            return None;
+        }
+        let begin = self.packets.partition_point(|packet| packet.number < first);
+        let of_these = self.packets.range_mut(begin..).take_while(|packet| packet.number <= last);
+        let late = of_these.into_iter().find(|packet| packet.state == Fate::Lost)?;
+        late.state = Fate::Acked;
+        self.lost -= 1;
+        Some(*late)
     }
 
     /// The oldest packets in flight.
@@ -191,6 +208,7 @@ impl Sent {
         while let Some(first) = self.packets.front()
             && (first.state == Fate::Acked || (first.state == Fate::Lost && first.at < late))
         {
+            self.lost -= usize::from(first.state == Fate::Lost);
             self.frames.drain(..usize::from(first.count));
             self.frames_forgotten += u64::from(first.count);
             self.packets.pop_front();
@@ -254,6 +272,8 @@ mod tests {
         let mut forgotten = 0;
         sent.forget(Sent::late(Time::ms(10), Span::ms(20)), || forgotten += 1);
         assert_eq!(forgotten, 0);
+        assert_eq!(sent.take_late(1, 4).map(|packet| packet.number), None);
+        assert_eq!(sent.clone().take_late(0, 4).map(|packet| packet.number), Some(0));
         sent.forget(Sent::late(Time::ms(30), Span::ms(20)), || forgotten += 1);
         assert_eq!((forgotten, sent.heap_bytes() > 0), (4, true));
         sent.rest();

@@ -1,10 +1,11 @@
-//! Parameters of a TCP connection. The defaults follow the RFCs and, where those leave a choice, Linux
-//! ([`Preset::Rfc`]). [`Preset::Linux`] has the mechanisms and the values of a current Linux.
+//! Parameters of a TCP connection. The defaults are the mechanisms and the values of a current Linux
+//! ([`Preset::Linux`]), as most servers run it. [`Preset::Rfc`] follows the RFCs and, where those leave a
+//! choice, Linux.
 
 use giveway_qdisc::{Bytes, Invalid, Packets, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::controller::{Congestion, Counting, Start, cubic};
 use super::ecn_mode::EcnMode;
@@ -16,7 +17,7 @@ use super::validation::WindowValidation;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpConfig {
-    /// Values of the keys that are not written: "rfc", or "linux" for a current Linux.
+    /// Values of the keys that are not written: "linux" for a current Linux, or "rfc".
     pub preset: Preset,
     /// Congestion control with its parameters: "cubic", "bbr version 1".
     pub congestion: Congestion,
@@ -114,14 +115,21 @@ pub struct TcpConfig {
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
     /// The RFCs.
-    #[default]
     Rfc,
     /// A current Linux with its default sysctls.
+    #[default]
     Linux,
 }
 
 impl Default for TcpConfig {
     fn default() -> TcpConfig {
+        TcpConfig::linux()
+    }
+}
+
+impl TcpConfig {
+    /// The RFCs, and the values of Linux where they leave a choice.
+    pub fn rfc() -> TcpConfig {
         TcpConfig {
             preset: Preset::Rfc,
             congestion: Congestion::cubic(cubic::Config {}),
@@ -162,9 +170,7 @@ impl Default for TcpConfig {
             gso: Bytes(0),
         }
     }
-}
 
-impl TcpConfig {
     /// A current Linux with its default sysctls.
     pub fn linux() -> TcpConfig {
         TcpConfig {
@@ -191,7 +197,7 @@ impl TcpConfig {
             rto_max: Span::s(120),
             pacing_ca_ratio: 120,
             pacing_burst: Span::ms(1),
-            ..TcpConfig::default()
+            ..TcpConfig::rfc()
         }
     }
 
@@ -199,6 +205,7 @@ impl TcpConfig {
     pub fn start(&self, seed: u64) -> Start {
         let mss = self.mss.0;
         Start {
+            preset: self.preset,
             mss,
             initial_window: self.initial_window.0 * mss,
             counting: self.counting,
@@ -206,6 +213,35 @@ impl TcpConfig {
             cubic_probe: self.cubic_probe,
             seed,
         }
+    }
+
+    /// The values of the keys that are not written: of the preset, as far as the keys that are written leave
+    /// it in force, and of the congestion control.
+    pub fn implied(&self) -> Map<String, Value> {
+        let mut keys = self.preset.keys();
+        let mut set = |key: &str, value: Value| {
+            keys.insert(key.to_owned(), value);
+        };
+        if self.preset == Preset::Linux {
+            // In Linux the least timeout is a least addition to the round-trip time.
+            set("rto_margin", json!(self.rto_min));
+            let initial = TcpConfig::linux().receive_window_initial;
+            set("receive_window_initial", json!(initial.min(Some(self.receive_window))));
+        }
+        if !matches!(self.congestion, Congestion::cubic(_)) {
+            // HyStart is a part of CUBIC in Linux: its Reno begins without.
+            set("hystart", Value::Bool(false));
+        }
+        if !(self.sack && self.rack) {
+            // These build on selective acknowledgements, and on one another.
+            ["rack", "dsack", "tail_probe", "prr", "frto"]
+                .iter()
+                .for_each(|key| set(key, Value::Bool(false)));
+        }
+        for (key, on) in self.congestion.implies() {
+            set(key, Value::Bool(*on));
+        }
+        keys
     }
 
     /// The rates of a pacer whose control sets none.
@@ -347,7 +383,7 @@ impl Preset {
             Ok(Value::Object(table)) => table,
             _ => unreachable!("a configuration is a table"),
         };
-        let (rfc, linux) = (table(&TcpConfig::default()), table(&TcpConfig::linux()));
+        let (rfc, linux) = (table(&TcpConfig::rfc()), table(&TcpConfig::linux()));
         let values = if self == Preset::Rfc { &rfc } else { &linux };
         let differs = |key: &&String| rfc[*key] != linux[*key];
         rfc.keys().filter(differs).map(|key| (key.clone(), values[key].clone())).collect()
@@ -360,17 +396,40 @@ mod tests {
 
     #[test]
     fn a_preset_is_the_defaults_with_its_keys() {
-        for (preset, expected) in [(Preset::Rfc, TcpConfig::default()), (Preset::Linux, TcpConfig::linux())] {
+        for (preset, expected) in [(Preset::Rfc, TcpConfig::rfc()), (Preset::Linux, TcpConfig::linux())] {
             let config: TcpConfig = serde_json::from_value(Value::Object(preset.keys())).unwrap();
             assert_eq!(config, expected);
             expected.check().unwrap();
         }
     }
 
+    /// The configuration that these keys make, as a scenario reads them.
+    fn written(keys: Value) -> TcpConfig {
+        let config = |keys: Value| -> TcpConfig { serde_json::from_value(keys).unwrap() };
+        let Value::Object(keys) = keys else { unreachable!() };
+        let mut all = config(Value::Object(keys.clone())).implied();
+        all.extend(keys);
+        config(Value::Object(all))
+    }
+
+    #[test]
+    fn a_key_takes_along_the_values_of_the_preset_that_depend_on_it() {
+        let without = written(json!({ "sack": false }));
+        without.check().unwrap();
+        assert!(!without.rack && !without.dsack && without.timestamps);
+        let small = written(json!({ "receive_window": "32kb", "rto_min": "1ms" }));
+        small.check().unwrap();
+        assert_eq!((small.receive_window_initial, small.rto_margin), (Some(Bytes(32_000)), Span::ms(1)));
+        assert_eq!(written(json!({ "congestion": "reno" })).hystart, HyStartRule::Off);
+        assert_eq!(written(json!({})), TcpConfig::linux());
+        assert_eq!(written(json!({ "preset": "rfc" })), TcpConfig::rfc());
+        assert!(written(json!({ "preset": "rfc", "congestion": "bbr" })).rack);
+    }
+
     #[test]
     fn parameters_that_need_others_are_refused_without_them() {
         let wrong = |config: TcpConfig| config.check().unwrap_err().to_string();
-        let tcp = TcpConfig::default();
+        let tcp = TcpConfig::rfc();
         insta::assert_snapshot!(wrong(TcpConfig { accecn: true, ..tcp.clone() }), @"accecn: it needs ecn: write ecn = true, or accecn = false");
         insta::assert_snapshot!(wrong(TcpConfig { rack: true, sack: false, ..tcp.clone() }), @"rack: it needs sack: write sack = true, or rack = false");
         insta::assert_snapshot!(wrong(TcpConfig { dsack: true, ..tcp.clone() }), @"dsack: it needs rack: write rack = true, or dsack = false");

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::config::Preset;
 use super::slow_start::HyStartRule;
 
 /// An acknowledgement of new data.
@@ -206,6 +207,8 @@ pub trait Controller {
 /// The parameters of a new controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
+    /// The preset of the connection, for parameters of a controller that differ in Linux.
+    pub preset: Preset,
     /// Segment size, bytes.
     pub mss: u64,
     /// Initial window, bytes.

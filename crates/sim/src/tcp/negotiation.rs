@@ -103,12 +103,7 @@ mod tests {
     use EcnMode::{Accurate, Classic, Off};
 
     fn config(mode: EcnMode, peer: EcnMode) -> TcpConfig {
-        TcpConfig {
-            ecn: mode >= Classic,
-            accecn: mode == Accurate,
-            peer_ecn: Some(peer),
-            ..TcpConfig::default()
-        }
+        TcpConfig { ecn: mode >= Classic, accecn: mode == Accurate, peer_ecn: Some(peer), ..TcpConfig::rfc() }
     }
 
     /// RFC 9768, table 2: the feedback that both ends use, for each pair of what they support.

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_the_first_block() {
-        let config = TcpConfig { dsack: true, ..TcpConfig::default() };
+        let config = TcpConfig { dsack: true, ..TcpConfig::rfc() };
         let mut reports = Reports::new(&config).unwrap();
         let mut segment = Segment { ack: 5001, sacks: 1, ..Segment::default() };
         segment.sack[0] = (1000, 2000);
@@ -122,7 +122,7 @@ mod tests {
     /// Nine marked packets: the count is modulo 8, and starts with 5 (RFC 9768, section 3.2.1).
     #[test]
     fn marks_are_counted_modulo_eight_and_bytes_exactly() {
-        let config = TcpConfig { ecn: true, accecn: true, ..TcpConfig::default() };
+        let config = TcpConfig { ecn: true, accecn: true, ..TcpConfig::rfc() };
         let mut reports = Reports::new(&config).unwrap();
         for n in 0..9 {
             reports.count(1000, n != 4, n == 4);

@@ -121,7 +121,7 @@ mod tests {
     /// | 112 ms | 112.4375 | 47 | 300.4375 |
     #[test]
     fn follows_rfc_6298() {
-        let config = TcpConfig { rto_min: Span::us(1), clock: Span::us(1), ..TcpConfig::default() };
+        let config = TcpConfig { rto_min: Span::us(1), clock: Span::us(1), ..TcpConfig::rfc() };
         let mut rtt = RttEstimator::new(&config);
         assert_eq!(rtt.timeout(), Span::s(1));
         let mut table = Vec::new();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_clock_and_the_bounds_are_applied() {
-        let config = TcpConfig { clock: Span::ms(10), ..TcpConfig::default() };
+        let config = TcpConfig { clock: Span::ms(10), ..TcpConfig::rfc() };
         let mut rtt = RttEstimator::new(&config);
         rtt.add_sample(Span::us(10_001), &config);
         assert_eq!(rtt.smoothed(), Span::ms(20), "rounded up to the clock");

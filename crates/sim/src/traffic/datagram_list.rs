@@ -172,7 +172,7 @@ mod tests {
             access: Rate::default(),
             start: Time::s(1),
             stop: Time::s(10),
-            tcp: TcpConfig::default(),
+            tcp: TcpConfig::rfc(),
             quic: crate::QuicConfig::default(),
             streams: Streams::new(1),
             folder: folder.path().to_owned(),

@@ -36,6 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Control, Controller, Start};
+use crate::tcp::Preset;
 
 /// Parameters of this control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,8 +44,8 @@ use super::{Control, Controller, Start};
 pub struct Config {
     /// Version: 1, which Linux has, or 3, the draft of the IETF.
     pub version: u8,
-    /// The part of the bandwidth by which pacing stays below it: by default 0 with version 1, as its draft
-    /// has it, and 0.01 with version 3. Linux has 0.01 with version 1, too.
+    /// The part of the bandwidth by which pacing stays below it. Default: 0.01, as in Linux and in version 3;
+    /// with version 1 and the preset "rfc" of TCP, and over QUIC, 0, as in its draft.
     pub margin: Option<Share>,
 }
 
@@ -66,10 +67,12 @@ impl Control for Config {
     }
 
     fn build(&self, start: Start) -> Box<dyn Controller> {
-        let below = |usual: f64| 1.0 - self.margin.map_or(usual, Share::get);
+        // `bbr_pacing_margin_percent` of Linux, and PacingMarginPercent of version 3.
+        let usual = if self.version == 1 && start.preset == Preset::Rfc { 0.0 } else { 0.01 };
+        let part = 1.0 - self.margin.map_or(usual, Share::get);
         match self.version {
-            3 => Box::new(v3::Bbr::new(start, below(0.01))),
-            _ => Box::new(v1::Bbr::new(start, below(0.0))),
+            3 => Box::new(v3::Bbr::new(start, part)),
+            _ => Box::new(v1::Bbr::new(start, part)),
         }
     }
 }

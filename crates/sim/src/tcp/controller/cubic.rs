@@ -293,6 +293,7 @@ mod tests {
 
     fn start(segments: u64) -> Start {
         Start {
+            preset: crate::tcp::Preset::Rfc,
             mss: 1000,
             initial_window: segments * 1000,
             counting: Counting::Bytes,

@@ -230,6 +230,7 @@ mod tests {
 
     fn prague(segments: u64) -> Box<dyn Controller> {
         Config::default().build(Start {
+            preset: crate::tcp::Preset::Rfc,
             mss: 1000,
             initial_window: 1000 * segments,
             counting: Counting::Bytes,

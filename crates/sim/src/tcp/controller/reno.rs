@@ -184,6 +184,7 @@ mod tests {
 
     fn start(counting: Counting) -> Start {
         Start {
+            preset: crate::tcp::Preset::Rfc,
             mss: 1000,
             initial_window: 2000,
             counting,

@@ -424,6 +424,7 @@ mod tests {
                 "start" => {
                     let mut new = Bbr::new(
                         Start {
+                            preset: crate::tcp::Preset::Rfc,
                             mss: number("mss").unwrap(),
                             initial_window: number("initial_window").unwrap(),
                             counting: Counting::Bytes,
