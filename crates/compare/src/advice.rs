@@ -195,10 +195,10 @@ pub fn of(question: &Question<'_>) -> Option<Advice> {
         nothing(sentences::rejected(&name, base, &best.effects, &best.scores, options.target), situation);
     if best.is_trade() {
         advice.summary = format!("Change nothing, unless you accept the losses of {name}");
-        let accepted =
-            |block: Block| Block { title: format!("If you accept the losses: {}", block.title), ..block };
-        advice.commands =
-            setup_of(question, &field, candidate, best.sides).into_iter().map(accepted).collect();
+        advice.commands = setup_of(question, &field, candidate, best.sides);
+        if let Some(first) = advice.commands.first_mut() {
+            first.title = format!("If you accept the losses: {}", first.title);
+        }
     }
     advice.tried = Some(Tried { name, baseline: base.to_owned(), effects: best.effects, row: best.row });
     Some(advice)
