@@ -171,8 +171,8 @@ def tune(
         over: The keys, each with its range: ``(5, 200)`` for whole numbers, ``("5p", "200p")`` with a unit, a list for
             a choice, or a text as in :func:`sweep` (``"log(5p,200p)"``). ``"qdisc.NAME"`` is a parameter of the
             discipline.
-        objective: A metric such as ``"fct_p95_s"``, or several. Times and losses should be low; rates, shares of use
-            and fairness high.
+        objective: A metric such as ``"fct_p95_s"``, or several. Its definition says which direction is better: low
+            for times and losses, high for rates, completed transfers and fairness.
         discipline: The discipline; by default the only one of the scenario.
         trials: The number of candidates.
         seeds: The maximum number of seeds of a candidate; one that is measurably worse than the best ends earlier.
@@ -189,7 +189,7 @@ def tune(
 
     Raises:
         MissingExtra: Optuna is not installed.
-        ValueError: A range is wrong.
+        ValueError: A range is wrong, or the objective is no metric, or one without a better direction.
         GivewayError: No candidate could run.
     """
     objectives = [objective] if isinstance(objective, str) else list(objective)

@@ -107,7 +107,11 @@ def test_mistakes_are_named():
         giveway.tune(SLOW, {"qdisc.limit": (1, 2, 3)}, objective=DELAY)
     with pytest.raises(ValueError, match="trials: 0 is too few"):
         giveway.tune(SLOW, {"qdisc.limit": (2, 9)}, objective=DELAY, trials=0)
-    with pytest.raises(giveway.GivewayError, match="no candidate could run"):
-        giveway.tune(SLOW, {"qdisc.limit": ("2p", "9p")}, objective="fct_p98_s", trials=2, seeds=1)
+    for objective, message in [
+        ("fct_p98_s", "there is no metric fct_p98_s; did you mean fct_p9._s"),
+        ("marks", "neither a high nor a low marks is better"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            giveway.tune(SLOW, {"qdisc.limit": ("2p", "9p")}, objective=objective, trials=2, seeds=1)
     with pytest.raises(giveway.GivewayError, match="no candidate could run.*treshold"):
         giveway.tune(SLOW, {"qdisc.treshold": (2, 9)}, objective=DELAY, trials=2, seeds=1)

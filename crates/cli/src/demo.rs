@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use giveway_measure::findings;
 use giveway_runner::Outcome;
 use giveway_scenario::{Draft, Scenario};
 use giveway_trials::processors;
@@ -69,10 +68,6 @@ pub fn demo(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     };
     writeln!(out, "{}\n", scenario.description.trim())?;
     print(&scenario, NAME, &results, out)?;
-    if results.finished == results.planned {
-        writeln!(out)?;
-        findings(&results.table).iter().try_for_each(|sentence| writeln!(out, "{sentence}"))?;
-    }
     if let Some(report) = &results.report {
         writeln!(out)?;
         shown(report, args.no_open, out)?;

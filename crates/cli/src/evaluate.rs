@@ -14,19 +14,19 @@ use giveway_evaluate::{
 use giveway_files::Dir;
 use giveway_record::write_whole;
 use giveway_runner::{Outcome, RunnerError};
-use giveway_scenario::Scenario;
 use giveway_trials::{DataSet, Reuse, Reusing, processors};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::show::{self, Most};
-use crate::stop;
+use crate::{scenario_args, stop};
 
 /// Evaluates a discipline: runs it and baselines in the tests of RFC 7928 and others, and prints a card.
 ///
 /// Each metric of each cell gives a verdict with its uncertainty: better, worse, no difference that matters,
-/// or undecided. Differences are paired by seed and corrected together over the whole card. A discipline
-/// whose runs have two states is named, and not averaged. All verdicts are repeated with the timing of real
+/// or undecided. Small differences in many metrics are found by their sum over the metrics of a question.
+/// Differences are paired by seed and corrected together over the whole card. A discipline whose runs have
+/// two states is named, and not averaged. All verdicts are repeated with the timing of real
 /// machines; one that is the opposite there is marked.
 ///
 /// Each discipline is also compared at its own best: the best of N settings of its parameters, tried in the
@@ -49,9 +49,12 @@ pub struct Args {
     /// Disciplines to compare with
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fifo,fq_codel,cake")]
     against: Vec<String>,
-    /// Run with seeds 1 to N, at least two
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
+    /// Run with N seeds, at least two
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = scenario_args::seeds)]
     seeds: u32,
+    /// Begin with this seed, for a repetition with other seeds
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = scenario_args::first_seed)]
+    first_seed: u64,
     /// Cells: names, groups (rfc7928, rrul, short-flows, l4s, varying, hostile, lockout), or beginnings with
     /// a star (rfc7928/burst-*) [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -103,6 +106,7 @@ Examples:
   giveway evaluate efd                                            # against fifo, fq_codel and cake
   giveway evaluate \"codel target 2ms\" --against codel,pie --seeds 20
   giveway evaluate efd --cells rfc7928,hostile --no-timing
+  giveway evaluate efd --first-seed 11 --out cards/again          # does it hold with other seeds?
   giveway evaluate red --against codel --tune 0                   # defaults only, and the sensitivity of red
   giveway evaluate codel pie red --cells rfc7928                  # three cards, and a table of them
   giveway evaluate pie --reuse cards/codel                        # the baselines have run for another card
@@ -232,6 +236,7 @@ fn request(args: &Args, candidate: String) -> Result<Request, CliError> {
         against,
         candidate,
         seeds: args.seeds,
+        first_seed: args.first_seed,
         cells,
         short: args.short,
         timing: !args.no_timing && !args.testbed,

@@ -4,16 +4,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::value_parser;
-use giveway_measure::Style;
+use giveway_measure::{Style, findings};
 use giveway_qdisc::PortId;
 use giveway_runner::{Outcome, PortFile, Results, Session, scenario_name};
 use giveway_scenario::{Backend, Crossbar, Direction, Scenario};
 use giveway_trials::{Reuse, identity_text, processors};
+use serde_json::{Value, json};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
 use crate::headings::HARNESS;
-use crate::scenario_args::ScenarioArgs;
+use crate::scenario_args::{self, ScenarioArgs};
 use crate::{provenance, show, stop, terminal, trace};
 
 /// Runs scenarios: each discipline with each seed, with the same workload.
@@ -22,7 +23,8 @@ use crate::{provenance, show, stop, terminal, trace};
 /// seeds, with 95 % confidence intervals. A scenario with given seeds has the same results, bit for bit, on
 /// every machine and with any number of jobs and threads.
 ///
-/// Ctrl-C stops the run. Finished trials are kept and shown.
+/// The sentences below the table say what it shows. Ctrl-C stops the run: finished trials are shown, and
+/// kept if --out names a folder; the last line is then the command that goes on.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run with seeds 1 to N [default: the seeds of the scenario]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = scenario_args::seeds)]
     seeds: Option<u32>,
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
@@ -207,6 +209,12 @@ fn one(
                 result["shares"] = contest.to_json(row);
             }
         }
+        if results.finished < results.planned {
+            json["fingerprint"] = Value::Null;
+            json["partial"] = json!({
+                "finished": results.finished, "planned": results.planned, "go_on": go_on(name, &results),
+            });
+        }
         writeln!(out, "{json}")?;
     } else {
         print(scenario, name, &results, out)?;
@@ -315,20 +323,50 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
             None => "",
         }
     )?;
-    if finished < planned {
-        writeln!(out, "{finished} of {planned} runs")?;
-    }
     writeln!(out)?;
     if *finished > 0 {
         let style = Style { width: terminal::width(), ascii: false, detailed: false };
         match contest {
             Some(contest) => write!(out, "{}", contest.render(table, style))?,
-            None => write!(out, "{}{}", table.render(style), table.render_classes(style))?,
+            None => {
+                write!(out, "{}{}", table.render(style), table.render_classes(style))?;
+                write!(out, "{}", table.render_sources(style))?;
+            }
+        }
+        if finished == planned {
+            let found = match (contest, &scenario.backend) {
+                (Some(contest), _) => contest.findings(table),
+                // Disciplines of a network are compared in these sentences.
+                (None, Backend::Switch(_)) => Vec::new(),
+                (None, _) => findings(table),
+            };
+            if !found.is_empty() {
+                writeln!(out)?;
+            }
+            found.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))?;
         }
         if let Some(plot) = plot {
             write!(out, "\n{}", plot.render(style))?;
         }
-        writeln!(out, "\nfingerprint {}", table.fingerprint)?;
+        writeln!(out)?;
     }
-    Ok(())
+    if finished == planned {
+        return writeln!(out, "fingerprint {}", table.fingerprint);
+    }
+    writeln!(out, "This run is partial: {finished} of {planned} trials finished, so it has no fingerprint.")?;
+    if *finished > 0 && results.report.is_none() {
+        writeln!(out, "Its trials are not kept. This command begins again, and keeps what finishes:")?;
+    } else {
+        writeln!(out, "This command goes on:")?;
+    }
+    writeln!(out, "  {}", go_on(name, results))
+}
+
+/// The command that goes on with a partial run. Without a folder it is the same command with one.
+fn go_on(name: &str, results: &Results) -> String {
+    let command = provenance::command();
+    match &results.report {
+        None if results.finished > 0 => format!("{command} --out runs/{name}"),
+        _ => command,
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use giveway_evaluate::MAX_FIRST_SEED;
 use giveway_files::input;
 use giveway_scenario::{Draft, Scenario};
 
@@ -57,6 +58,18 @@ impl ScenarioArgs {
             None => scenario,
         })
     }
+}
+
+/// Parses a number of seeds.
+pub fn seeds(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| (1..=Scenario::MAX_SEEDS).contains(count));
+    count.ok_or_else(|| format!("write a whole number from 1 to {}, as in --seeds 10", Scenario::MAX_SEEDS))
+}
+
+/// Parses the first seed.
+pub fn first_seed(text: &str) -> Result<u64, String> {
+    let first = text.parse().ok().filter(|first| (1..=MAX_FIRST_SEED).contains(first));
+    first.ok_or_else(|| format!("write a whole number from 1 to {MAX_FIRST_SEED}, as in --first-seed 101"))
 }
 
 /// Names the command for a capture at the place of a scenario.

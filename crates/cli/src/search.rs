@@ -7,12 +7,11 @@ use clap::{ArgGroup, value_parser};
 use giveway_record::chain;
 use giveway_runner::search::{Found, Question, Search, SearchError};
 use giveway_runner::{Outcome, scenario_name};
-use giveway_scenario::Scenario;
 use giveway_trials::processors;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
-use crate::scenario_args::ScenarioArgs;
+use crate::scenario_args::{self, ScenarioArgs};
 use crate::{show, stop};
 
 /// Finds the capacity of a switch, or the load at which two arbiters are equal, by bisection.
@@ -50,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "LOAD", default_value_t = 0.002, value_parser = width)]
     width: f64,
     /// Run with seeds 1 to N [default: the seeds of the scenario]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = scenario_args::seeds)]
     seeds: Option<u32>,
     /// Trials at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]

@@ -9,18 +9,18 @@ use clap::value_parser;
 use giveway_files::{Dir, Kind};
 use giveway_record::chain;
 use giveway_runner::{Outcome, RunnerError, scenario_name};
-use giveway_scenario::{Scenario, Sweep};
+use giveway_scenario::Sweep;
 use giveway_sweep::{
-    Axis, Data, Design, Done, PART, Plan, Precision, Request, Rescued, Shard, SweepError, SweepFolder,
-    answers, merge as merge_shards, page, run, usual_metric,
+    Axis, Data, Design, Done, PART, Plan, PointTable, Precision, Request, Rescued, Shard, SweepError,
+    SweepFolder, answers, check_metric, merge as merge_shards, page, run, usual_metric,
 };
 use giveway_trials::{Reuse, processors};
 use serde_json::json;
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
-use crate::scenario_args::ScenarioArgs;
-use crate::{provenance, show, stop};
+use crate::scenario_args::{self, ScenarioArgs};
+use crate::{provenance, show, stop, terminal};
 
 /// Runs a scenario with many values of its keys: every discipline at every point, with every seed.
 ///
@@ -47,8 +47,11 @@ pub struct Args {
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
     /// Run with seeds 1 to N [default: the seeds of the scenario; 100 with --until]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(Scenario::MAX_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = scenario_args::seeds)]
     seeds: Option<u32>,
+    /// Begin with this seed in place of 1, for a repetition with other seeds in another folder
+    #[arg(long, value_name = "SEED", value_parser = scenario_args::first_seed)]
+    first_seed: Option<u64>,
     /// End the seeds of a point once the 95 % confidence interval of a metric is narrow enough for every
     /// discipline, as in "fct_p99 within 5 %". At most --seeds are run
     #[arg(long, value_name = "PRECISION")]
@@ -112,6 +115,9 @@ const MAX_SEEDS: u32 = 100;
 /// Runs `giveway sweep`.
 pub fn sweep(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let plan = Plan::new(request(args)?).map_err(|error| wrong(error, args))?;
+    if let Some(metric) = &args.metric {
+        check_metric(metric, &plan.request().scenario)?;
+    }
     let frontend = Terminal { quiet: args.quiet };
     if !args.quiet {
         args.scenario.warn(&plan.request().scenario);
@@ -173,6 +179,9 @@ fn request(args: &Args) -> Result<Request, CliError> {
     let until = until.map(|text| text.parse::<Precision>()).transpose().map_err(SweepError::from)?;
     if until.is_some() && args.seeds.is_none() && !args.short {
         scenario = scenario.with_seeds(MAX_SEEDS);
+    }
+    if let Some(first) = args.first_seed {
+        scenario.seeds = (first..).take(scenario.seeds.len()).collect();
     }
     Ok(Request { scenario, axes, design, until })
 }
@@ -267,6 +276,13 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
     writeln!(out, "{}: {}", dir.display(), parts.join(", "))?;
     if !complete {
         writeln!(out, "The same command resumes.")?;
+    }
+    if let Some(table) = data.as_ref().and_then(PointTable::of) {
+        write!(out, "\n{}", table.text(terminal::width()))?;
+        if !table.is_whole() {
+            writeln!(out, "All points: {}", dir.join("trials").join("*.parquet").display())?;
+        }
+        writeln!(out)?;
     }
     for sentence in &found {
         writeln!(out, "- {sentence}")?;

@@ -200,6 +200,53 @@ fn a_run_prints_a_row_for_each_discipline() {
         assert!(lines.iter().any(|line| line.starts_with(row)), "{out}");
     }
     assert!(lines.last().is_some_and(|line| line.starts_with("fingerprint ")));
+    // The sentences of the demo, before the fingerprint.
+    for part in ["has the lowest 99th percentile of the sojourn times", "Means over 2 seeds;"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(!out.contains("goodput of each source"), "there is one source: {out}");
+}
+
+/// Two trials are kept from an earlier run, and others are interrupted.
+#[test]
+fn a_partial_run_has_no_fingerprint_and_names_the_command_that_goes_on() {
+    let folder = folder(&SCENARIO.replace("\"1 s\"", "\"300 s\""));
+    let path = folder.path();
+    let asked = ["run", "home.toml", "--out", "kept", "--quiet"];
+    assert_eq!(ran(path, &[&asked[..], &["--seeds", "1"]].concat()).0, 0);
+    for form in [&[][..], &["--json"]] {
+        let child = giveway(path, &[&asked[..], &["--seeds", "500"], form].concat())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let written = || walk(&path.join("kept/trials")).len();
+        let before = written();
+        while written() <= before {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT)
+            .expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        let out = String::from_utf8(output.stdout).expect("it writes text");
+        assert_eq!(output.status.code(), Some(130), "{out}");
+        let command = "giveway run home.toml --out kept --quiet --seeds 500";
+        if form.is_empty() {
+            assert!(!out.contains("fingerprint ") && !out.contains("Means over"), "{out}");
+            assert!(
+                out.contains("This run is partial: ") && out.contains(" of 1000 trials finished"),
+                "{out}"
+            );
+            assert!(out.ends_with(&format!("This command goes on:\n  {command}\n")), "{out}");
+        } else {
+            let found: Value = serde_json::from_str(&out).expect("it is JSON");
+            assert_eq!(found["fingerprint"], Value::Null);
+            assert_eq!(found["partial"]["planned"], 1000);
+            assert_eq!(found["partial"]["go_on"], format!("{command} --json"));
+        }
+        let manifest = std::fs::read_to_string(path.join("kept/manifest.json")).expect("it is there");
+        let manifest: Value = serde_json::from_str(&manifest).expect("it is JSON");
+        assert_eq!((&manifest["complete"], &manifest["fingerprint"]), (&Value::Bool(false), &Value::Null));
+    }
 }
 
 #[test]

@@ -50,6 +50,36 @@ fn three_of_many_mistakes_are_shown() {
     }
 }
 
+/// A metric that does not exist is refused before a trial runs, and so is a source without traffic.
+#[test]
+fn a_wrong_metric_is_refused_before_a_sweep_runs() {
+    let folder = folder();
+    for (metric, part) in [
+        ("fct_p95", "there is no metric fct_p95; did you mean fct_p95_s?"),
+        ("src.bulk.goodput", "there is no metric src.bulk.goodput; did you mean src.bulk.goodput_bps?"),
+        ("src.bukl.goodput_bps", "the scenario has no source bukl for src.bukl.goodput_bps; it has bulk"),
+    ] {
+        let sweep = ["sweep", "right.toml", "--over", "link.0.rate=1mbit,2mbit", "--metric", metric];
+        let (code, out, err) = ran(folder.path(), &sweep);
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+        assert!(err.contains(part), "{err}");
+        assert!(!folder.path().join("sweeps").exists(), "nothing has run");
+    }
+}
+
+#[test]
+fn a_number_of_seeds_in_words_is_answered_with_a_number() {
+    let folder = folder();
+    let evaluate: &[&str] = &["evaluate", "efd"];
+    for command in [&["run", "right.toml"], &["sweep", "right.toml"], evaluate] {
+        let (code, _, err) = ran(folder.path(), &[command, &["--seeds", "ten"]].concat());
+        assert!(
+            code == 2 && err.contains("write a whole number from 1 to 100000, as in --seeds 10"),
+            "{err}"
+        );
+    }
+}
+
 #[test]
 fn a_checked_scenario_is_an_object_for_programs() {
     let folder = folder();

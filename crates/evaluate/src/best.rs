@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
-use crate::field::{Bench, Entrants, Field};
+use crate::field::{Bench, Entrants, Field, Seeds};
 use crate::parameters::{Variable, accepted};
 use crate::race::{Finish, Racer, Rules, race, score};
 use crate::search::{Search, factors};
 use crate::verdict::{Changes, Compared};
 
-/// The seeds of the search. A card has at most a thousandth as many.
+/// The seeds of the search. Those of a card are below ([`crate::MAX_FIRST_SEED`]).
 const SEEDS: [u64; 2] = [1_000_001, 1_000_002];
 
 /// The smallest score that makes a setting better than the default, and the largest distance to the best
@@ -86,7 +86,7 @@ pub enum Kept {
 pub(crate) fn best(
     entrants: Entrants<'_>,
     budget: u32,
-    seeds: u32,
+    seeds: Seeds,
     field: &mut Field,
     bench: &mut Bench<'_, '_>,
 ) -> Result<Best, EvaluateError> {

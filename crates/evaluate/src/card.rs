@@ -9,8 +9,9 @@ use crate::best::{Best, best};
 use crate::cells::Cell;
 use crate::cost::cost;
 use crate::error::EvaluateError;
-use crate::field::{Backend, Bench, Entrants, Field, Unstable};
+use crate::field::{Backend, Bench, Entrants, Field, Seeds, Unstable};
 use crate::parameters::Variable;
+use crate::pooled::Pooled;
 use crate::question::Question;
 use crate::run::{Outcomes, Timing};
 use crate::sensitivity::{Sensitivity, sensitivity};
@@ -25,6 +26,8 @@ pub struct Request {
     pub against: Vec<String>,
     /// The number of seeds, at least 2.
     pub seeds: u32,
+    /// The first of them, 1 to [`MAX_FIRST_SEED`]. Another one repeats the card with other seeds.
+    pub first_seed: u64,
     /// The cells.
     pub cells: Vec<Cell>,
     /// True for the short form of the cells.
@@ -43,6 +46,16 @@ pub struct Request {
     pub source: Option<String>,
 }
 
+/// The largest first seed of a card. The seeds of the search for an own best are above all that follow.
+pub const MAX_FIRST_SEED: u64 = 800_000;
+
+impl Request {
+    /// The seeds.
+    pub(crate) fn seeds(&self) -> Seeds {
+        Seeds { first: self.first_seed, count: self.seeds }
+    }
+}
+
 /// A card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
@@ -52,6 +65,8 @@ pub struct Card {
     pub names: Vec<String>,
     /// The comparisons, baseline by baseline and cell by cell.
     pub lines: Vec<Line>,
+    /// The mean gains over the metrics of a question, baseline by baseline.
+    pub pooled: Vec<Pooled>,
     /// The disciplines with two states.
     pub unstable: Vec<Unstable>,
     /// All outcomes with ideal timing: by cell, discipline and seed. The discipline is the first.
@@ -103,6 +118,8 @@ pub struct Counts {
     pub unknown: u32,
     /// The number of verdicts that are the opposite with the timing of real machines.
     pub flips: u32,
+    /// The verdict on the mean gain over all metrics of the question; `None` if they have no common unit.
+    pub pooled: Option<Verdict>,
 }
 
 impl Counts {
@@ -131,6 +148,8 @@ impl Counts {
     /// The verdict in a word or two.
     pub fn label(&self) -> &'static str {
         match (self.better, self.worse) {
+            (0, 0) if self.pooled == Some(Verdict::Better) => "better in sum",
+            (0, 0) if self.pooled == Some(Verdict::Worse) => "worse in sum",
             (0, 0) if self.same > 0 && self.same >= self.unknown => "no difference",
             (0, 0) => "undecided",
             (_, 0) => "better",
@@ -199,11 +218,12 @@ pub fn evaluate_with(
     }
     let mut bench = Bench { cells, jobs: request.jobs, backend, store, frontend };
     let entrants = Entrants { specs: &disciplines, own: source.is_some() };
-    let field = bench.field(entrants, *seeds, request.short, "card")?;
+    let field = bench.field(entrants, request.seeds(), request.short, "card")?;
     let baselines: Vec<usize> = (1..disciplines.len()).collect();
     let compared = field.compared(cells, 0, &baselines);
+    let pooled = field.pooled(cells, 0, &baselines);
     let measured = if *timing {
-        let numbers: Vec<u64> = (1..=u64::from(*seeds)).collect();
+        let numbers = request.seeds().numbers();
         let title = "timing of real machines";
         let outcomes = bench.outcomes(entrants, &numbers, Timing::Measured, request.short, title)?;
         Some(Field { outcomes, unstable: field.unstable.clone() }.compared(cells, 0, &baselines))
@@ -246,7 +266,7 @@ pub fn evaluate_with(
     let size = (all.count() as u64, packets);
     let specs: Vec<&str> = disciplines.iter().map(String::as_str).collect();
     let names = short_names(&specs);
-    Ok(Card { names, lines, unstable, outcomes, size, best, sensitivity, request })
+    Ok(Card { names, lines, pooled, unstable, outcomes, size, best, sensitivity, request })
 }
 
 /// The disciplines at their own best, and the discipline with changed parameters, as far as the request asks
@@ -264,15 +284,15 @@ fn varied(
     }
     let mut short = match request.short {
         true => field.clone(),
-        false => bench.field(entrants, request.seeds, true, "short form")?,
+        false => bench.field(entrants, request.seeds(), true, "short form")?,
     };
     let best = match request.tune {
         0 => None,
-        budget => Some(best(entrants, budget, request.seeds, &mut short, bench)?),
+        budget => Some(best(entrants, budget, request.seeds(), &mut short, bench)?),
     };
     let sensitivity = match shifts {
         Some(candidate) => {
-            Some(sensitivity(&candidate, request.against.len(), request.seeds, &mut short, bench)?)
+            Some(sensitivity(&candidate, request.against.len(), request.seeds(), &mut short, bench)?)
         }
         None => request.sensitivity.then(Sensitivity::default),
     };
@@ -282,7 +302,8 @@ fn varied(
 impl Card {
     /// The verdicts on a question against a baseline.
     pub fn counts(&self, question: Question, baseline: usize) -> Counts {
-        let mut counts = Counts::default();
+        let pooled = self.pooled(question, baseline).map(|pooled| pooled.verdict);
+        let mut counts = Counts { pooled, ..Counts::default() };
         for line in &self.lines {
             if line.question == question && line.baseline == baseline {
                 counts.add(line.compared.verdict);
@@ -290,6 +311,11 @@ impl Card {
             }
         }
         counts
+    }
+
+    /// The mean gain over a baseline in the metrics of a question; `None` if they have no common unit.
+    pub fn pooled(&self, question: Question, baseline: usize) -> Option<&Pooled> {
+        self.pooled.iter().find(|one| (one.question, one.baseline) == (question, baseline))
     }
 
     /// The questions that the cells answer.

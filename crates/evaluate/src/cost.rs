@@ -33,8 +33,13 @@ pub fn cost(candidate: &str, baseline: &str) -> Vec<(String, Compared)> {
     let name = |spec: &str| spec.split_whitespace().next().unwrap_or_default().to_owned();
     let compared = |flows: &str| {
         let counted = instructions(&name(candidate), flows).zip(instructions(&name(baseline), flows));
-        let difference =
-            counted.map(|(after, before)| Difference { before, after, ci95: Some(0.0), seeds: 1 });
+        let difference = counted.map(|(after, before)| Difference {
+            before,
+            after,
+            ci95: Some(0.0),
+            seeds: 1,
+            ratio: None,
+        });
         let limit = counted.map_or(f64::NAN, |(after, before)| MATTERS * after.min(before));
         let verdict = match counted {
             None => Verdict::Unknown,
@@ -43,7 +48,7 @@ pub fn cost(candidate: &str, baseline: &str) -> Vec<(String, Compared)> {
             Some(_) => Verdict::Same,
         };
         let metric = format!("instructions per packet, {flows} flows");
-        (metric, Compared { verdict, difference, limit, effect: None })
+        (metric, Compared { verdict, difference, limit, effect: None, needed: None })
     };
     ["100", "10000"].map(compared).to_vec()
 }

@@ -7,6 +7,7 @@ use giveway_trials::{Frontend, Store};
 
 use crate::cells::{Cell, JudgedMetric};
 use crate::error::EvaluateError;
+use crate::pooled::{Pooled, pooled};
 use crate::question::Question;
 use crate::run::{BedRuns, Outcome, Outcomes, Timing, mean, prepare, run, run_on_bed};
 use crate::states::{GAP, SUSPICION, States, clusters, winners};
@@ -75,6 +76,27 @@ impl<'a> Entrants<'a> {
     }
 }
 
+/// Consecutive seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    /// The first one.
+    pub first: u64,
+    /// Their number.
+    pub count: u32,
+}
+
+impl Seeds {
+    /// The seeds, in order.
+    pub fn numbers(self) -> Vec<u64> {
+        (self.first..self.first + u64::from(self.count)).collect()
+    }
+
+    /// As many seeds, after these.
+    fn next(self) -> Seeds {
+        Seeds { first: self.first + u64::from(self.count), ..self }
+    }
+}
+
 /// The form in which cells run.
 #[derive(Clone, Copy, Debug)]
 struct Form<'a> {
@@ -119,6 +141,11 @@ impl Field {
     /// The mean of a metric of a discipline over the seeds that measured it.
     pub fn mean(&self, discipline: usize, cell: usize, measure: usize) -> Option<f64> {
         mean(&self.outcomes[cell][discipline], measure)
+    }
+
+    /// The mean gains of a discipline over baselines, by baseline and question, corrected together.
+    pub fn pooled(&self, cells: &[Cell], candidate: usize, baselines: &[usize]) -> Vec<Pooled> {
+        pooled(self, cells, candidate, baselines)
     }
 
     /// The comparisons of a discipline with baselines, by baseline, cell and metric, corrected together.
@@ -213,16 +240,15 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// A field with the seeds 1 to `seeds`.
+    /// A field with these seeds.
     pub fn field(
         &mut self,
         entrants: Entrants<'_>,
-        seeds: u32,
+        seeds: Seeds,
         short: bool,
         title: &str,
     ) -> Result<Field, EvaluateError> {
-        let numbers: Vec<u64> = (1..=u64::from(seeds)).collect();
-        let outcomes = self.outcomes(entrants, &numbers, self.backend.timing(), short, title)?;
+        let outcomes = self.outcomes(entrants, &seeds.numbers(), self.backend.timing(), short, title)?;
         let unstable = self.unstable(entrants, &outcomes, seeds, short)?;
         Ok(Field { outcomes, unstable })
     }
@@ -232,10 +258,10 @@ impl Bench<'_, '_> {
         &mut self,
         entrants: Entrants<'_>,
         outcomes: &Outcomes,
-        seeds: u32,
+        seeds: Seeds,
         short: bool,
     ) -> Result<Vec<Unstable>, EvaluateError> {
-        let fresh: Vec<u64> = (1..=u64::from(seeds)).map(|seed| u64::from(seeds) + seed).collect();
+        let fresh = seeds.next().numbers();
         let mut suspects: Vec<(usize, usize)> = Vec::new();
         for (cell, of_cell) in outcomes.iter().enumerate() {
             for (discipline, of_discipline) in of_cell.iter().enumerate() {

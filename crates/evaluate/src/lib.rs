@@ -13,6 +13,7 @@
 //! run.rs          the runs of all cells, with ideal timing or real machines' timing
 //! states.rs       disciplines with two states, which no mean describes
 //! verdict.rs      the verdict on one difference
+//! pooled.rs       the mean gain over all metrics of a question
 //! cost.rs         counted instructions per packet
 //! field.rs        disciplines that have run in all cells
 //! parameters.rs   the numeric parameters of a discipline
@@ -44,6 +45,7 @@ mod matters;
 mod overview;
 mod page;
 mod parameters;
+mod pooled;
 mod question;
 mod race;
 mod run;
@@ -55,13 +57,14 @@ mod varied;
 mod verdict;
 
 pub use best::{Best, Kept, MARGIN, Setting};
-pub use card::{Card, Counts, Line, Request, evaluate, evaluate_with};
+pub use card::{Card, Counts, Line, MAX_FIRST_SEED, Request, evaluate, evaluate_with};
 pub use cells::{Cell, JudgedMetric, MAX_GAIN, cells, chosen};
 pub use error::EvaluateError;
 pub use field::{Backend, OwnRuns, Unstable};
 pub use matters::{Matters, MattersError};
 pub use overview::{overview, overview_json, overview_page};
 pub use page::page;
+pub use pooled::Pooled;
 pub use question::Question;
 pub use run::{BedRuns, Outcome, Outcomes, Prepared, Timing, axes, emulated, prepare, run};
 pub use sensitivity::{LeftOut, Moved, Sensitivity, Shift};

@@ -7,7 +7,9 @@ use giveway_document::{
 use crate::card::{Card, Line};
 use crate::matrix::{Matrix, against};
 use crate::question::Question;
-use crate::show::{abouts, certainty, of_states, sentence, size, times_limit};
+use crate::show::{
+    GAIN, abouts, certainty, more_seeds, of_ratio, of_states, sentence, size, sums, times_limit,
+};
 use crate::varied;
 use crate::verdict::Verdict;
 use giveway_measure::{amount, of_metric};
@@ -16,7 +18,11 @@ use giveway_measure::{amount, of_metric};
 pub fn page(card: &Card) -> Document {
     let request = &card.request;
     let mut parts = vec![Part::Heat(matrix(card)), Part::List(abouts(card))];
+    if !card.pooled.is_empty() {
+        parts.push(Part::Table(sums_sheet(card)));
+    }
     parts.push(Part::Text(certainty(card)));
+    parts.extend(more_seeds(card).map(Part::Text));
     let mut doubts: Vec<String> = card.unstable.iter().map(|found| of_states(card, found)).collect();
     doubts.extend(
         card.lines
@@ -48,6 +54,19 @@ pub fn page(card: &Card) -> Document {
             giveway_sources::SIMULATION
         ),
         parts,
+    }
+}
+
+/// The mean gains over the metrics of a question.
+fn sums_sheet(card: &Card) -> Sheet {
+    let mut rows = sums(card).into_iter();
+    Sheet {
+        caption: format!(
+            "In sum over the metrics of a question: {GAIN}, with its 95 % interval. It finds small differences in many metrics, \
+             and does not say in which."
+        ),
+        head: rows.next().unwrap_or_default(),
+        rows: rows.map(|row| row.into_iter().map(Field::plain).collect()).collect(),
     }
 }
 
@@ -165,21 +184,26 @@ fn table(card: &Card, baseline: usize) -> Sheet {
             Field::plain(line.metric.clone()),
             value(|found| Some(found.after)),
             value(|found| Some(found.before)),
-            value(|found| found.ci95),
+            match compared.difference.as_ref().and_then(|found| found.ratio) {
+                Some(ratio) => Field::plain(of_ratio(ratio)),
+                None => value(|found| found.ci95),
+            },
             Field::plain(match compared.difference {
                 Some(_) => of_metric(&line.metric, compared.limit),
                 None => "-".to_owned(),
             }),
             Field::plain(compared.effect.map_or_else(|| "-".to_owned(), |effect| amount(effect, "1"))),
             Field { text: compared.verdict.label().to_owned(), tone },
+            Field::plain(compared.needed.map_or_else(|| "-".to_owned(), |needed| needed.to_string())),
             Field::plain(late),
         ]
     };
     Sheet {
         caption: "The largest differences first, in units of what matters. The effect is in standard deviations of the paired \
-                  differences."
+                  differences. The seeds are those that would show the observed difference of an undecided metric, if it would \
+                  matter (power 80 %)."
             .to_owned(),
-        head: ["cell", "metric", "value", "baseline", "±", "matters", "effect", "verdict", "real timing"]
+        head: ["cell", "metric", "value", "baseline", "± or ratio", "matters", "effect", "verdict", "seeds", "real timing"]
             .map(str::to_owned)
             .to_vec(),
         rows: lines.iter().map(row).collect(),

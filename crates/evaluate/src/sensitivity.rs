@@ -9,7 +9,7 @@
 
 use crate::cells::Cell;
 use crate::error::EvaluateError;
-use crate::field::{Bench, Entrants, Field};
+use crate::field::{Bench, Entrants, Field, Seeds};
 use crate::parameters::{Variable, accepted};
 use crate::verdict::{Changes, Verdict};
 
@@ -109,7 +109,7 @@ impl Sensitivity {
 pub(crate) fn sensitivity(
     candidate: &Variable,
     baselines: usize,
-    seeds: u32,
+    seeds: Seeds,
     field: &mut Field,
     bench: &mut Bench<'_, '_>,
 ) -> Result<Sensitivity, EvaluateError> {

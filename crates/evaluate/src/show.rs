@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use giveway_measure::of_metric;
+use giveway_measure::{Ratio, amount, of_metric};
 use giveway_scenario::Draft;
 use serde_json::{Value, json};
 
-use crate::card::{Card, Line};
+use crate::card::{Card, Line, Request};
 use crate::cells::Cell;
 use crate::columns::table;
 use crate::field::Unstable;
+use crate::pooled::Pooled;
 use crate::question::Question;
 use crate::run::on_bed;
 use crate::states::States;
@@ -43,6 +44,10 @@ pub fn text(card: &Card) -> String {
     text.push_str(&table(&rows));
     let _ =
         writeln!(text, "+ better, - worse, = no difference that matters, ? undecided: numbers of metrics.");
+    if !card.pooled.is_empty() {
+        let _ = writeln!(text, "In sum over the metrics of a question, {GAIN}:");
+        text.push_str(&table(&sums(card)));
+    }
     for (verdict, title) in [(Verdict::Worse, "Worse"), (Verdict::Better, "Better")] {
         let largest = largest(card, verdict);
         if !largest.is_empty() {
@@ -59,8 +64,55 @@ pub fn text(card: &Card) -> String {
         let _ = writeln!(text, "The opposite with the timing of real machines: {}", sentence(card, line));
     }
     let _ = writeln!(text, "{}", certainty(card));
+    if let Some(sentence) = more_seeds(card) {
+        let _ = writeln!(text, "{sentence}");
+    }
     text.push_str(&varied::text(card));
     text
+}
+
+/// The unit of a sum over metrics, in words.
+pub(crate) const GAIN: &str = "the mean gain in units of the smallest difference that matters";
+
+/// The mean gains by question and baseline, with titles.
+pub(crate) fn sums(card: &Card) -> Vec<Vec<String>> {
+    let head = card.names[1..].iter().map(|name| format!("against {name}"));
+    let mut rows = vec![std::iter::once(String::new()).chain(head).collect::<Vec<String>>()];
+    for question in card.questions().into_iter().filter(|question| *question != Question::Cost) {
+        let sum = |baseline: usize| card.pooled(question, baseline).map_or_else(|| "-".to_owned(), of_sum);
+        let sums = (0..card.request.against.len()).map(sum);
+        rows.push(std::iter::once(question.label().to_owned()).chain(sums).collect());
+    }
+    rows
+}
+
+/// A mean gain with its interval, its verdict, and the seeds that would decide it.
+fn of_sum(one: &Pooled) -> String {
+    let Some(gain) = one.gain else { return "not measured".to_owned() };
+    let half = gain.ci95.map_or_else(String::new, |half| format!(" ± {half:.2}"));
+    let needed =
+        one.needed.map_or_else(String::new, |needed| format!(", about {} would decide", seeds(needed)));
+    format!("{:+.2}{half} ({}{needed})", gain.after, one.verdict.label())
+}
+
+/// A number of seeds in words. Beyond a thousand the estimate of the spread is too coarse.
+fn seeds(count: u32) -> String {
+    if count > 1000 { "more than 1000 seeds".to_owned() } else { format!("{count} seeds") }
+}
+
+/// A sentence about the seeds that would decide metrics whose observed difference would matter; none without
+/// such metrics.
+pub(crate) fn more_seeds(card: &Card) -> Option<String> {
+    let mut needed: Vec<u32> = card.lines.iter().filter_map(|line| line.compared.needed).collect();
+    needed.sort_unstable();
+    let half = needed.get(needed.len().checked_sub(1)? / 2)?;
+    Some(format!(
+        "{} of the undecided metrics have a difference that would matter, and {} seeds do not show it: about {} would \
+         show half of them.",
+        needed.len(),
+        card.request.seeds,
+        seeds(*half)
+    ))
 }
 
 /// The number of runs, and of packets. A test bed does not count the packets of a qdisc of the kernel.
@@ -80,9 +132,11 @@ pub(crate) fn certainty(card: &Card) -> String {
         (false, false) => "Nothing was repeated with the timing of real machines (--no-timing).",
     };
     format!(
-        "Differences are paired by seed and corrected together over {} comparisons (Holm, {} %). {timing}",
+        "Differences are paired by seed, those of times as ratios, and corrected together (Holm, {} %: half for {} comparisons \
+         in cells, half for {} sums). {timing}",
+        100.0 * LEVEL,
         card.lines.iter().filter(|line| line.cell.is_some()).count(),
-        100.0 * LEVEL
+        card.pooled.len(),
     )
 }
 
@@ -117,8 +171,9 @@ pub(crate) fn sentence(card: &Card, line: &Line) -> String {
             "{} instead of {}{}",
             of_metric(&line.metric, difference.after),
             of_metric(&line.metric, difference.before),
-            match difference.ci95 {
-                Some(half) if half > 0.0 =>
+            match (difference.ratio, difference.ci95) {
+                (Some(ratio), Some(half)) if half > 0.0 => format!(" ({})", of_ratio(ratio)),
+                (None, Some(half)) if half > 0.0 =>
                     format!(" (the difference is known to {})", of_metric(&line.metric, half)),
                 _ => String::new(),
             }
@@ -126,6 +181,15 @@ pub(crate) fn sentence(card: &Card, line: &Line) -> String {
         None => "not measured".to_owned(),
     };
     format!("{place}{} {values}, {}", line.metric, card.names[line.baseline + 1])
+}
+
+/// A ratio with its interval.
+pub(crate) fn of_ratio(ratio: Ratio) -> String {
+    let times = |number: f64| amount(number, "1");
+    let interval = ratio
+        .interval()
+        .map_or_else(String::new, |(low, high)| format!(", 95 % from {} to {}", times(low), times(high)));
+    format!("{} times{interval}", times(ratio.mean))
 }
 
 /// Two states in a sentence.
@@ -164,11 +228,19 @@ pub fn scenario_of(card: &Card, cell: &Cell) -> String {
     let listed: Vec<String> = specs.iter().map(|spec| format!("{spec:?}")).collect();
     let mut draft = Draft::parse(&cell.scenario, "")
         .assign("evaluate", &format!("disciplines=[{}]", listed.join(", ")))
-        .assign("evaluate", &format!("seeds={}", request.seeds));
+        .assign("evaluate", &format!("seeds={}", of_seeds(request)));
     if request.bed {
         draft = on_bed(draft);
     }
     comment + &draft.text()
+}
+
+/// The seeds as the value of a scenario: their number, or all of them if the first one is not 1.
+fn of_seeds(request: &Request) -> String {
+    match request.first_seed {
+        1 => request.seeds.to_string(),
+        _ => format!("{:?}", request.seeds().numbers()),
+    }
 }
 
 /// The whole card as JSON.
@@ -216,12 +288,22 @@ pub fn json(card: &Card) -> Value {
     json!({
         "giveway_card": 1,
         "version": giveway_sources::SIMULATION,
-        "candidate": request.candidate, "against": request.against, "seeds": request.seeds, "short": request.short,
+        "candidate": request.candidate, "against": request.against, "seeds": request.seeds,
+        "first_seed": request.first_seed, "short": request.short,
         "testbed": request.bed,
         "level": LEVEL, "runs": card.size.0, "packets": card.size.1,
-        "matrix": matrix, "lines": lines, "two_states": unstable, "cells": cells,
+        "matrix": matrix, "sums": card.pooled.iter().map(|one| sum_json(card, one)).collect::<Vec<_>>(),
+        "lines": lines, "two_states": unstable, "cells": cells,
         "own_best": card.best.as_ref().map(|best| varied::best_json(card, best)),
         "sensitivity": card.sensitivity.as_ref().map(|found| varied::sensitivity_json(card, found)),
+    })
+}
+
+fn sum_json(card: &Card, one: &Pooled) -> Value {
+    json!({
+        "baseline": card.request.against[one.baseline], "question": one.question, "metrics": one.metrics,
+        "verdict": one.verdict, "gain": one.gain.map(|gain| gain.after), "ci95": one.gain.and_then(|gain| gain.ci95),
+        "p_value": one.gain.and_then(|gain| gain.p_value()), "seeds_needed": one.needed,
     })
 }
 
@@ -237,7 +319,9 @@ fn of_line(card: &Card, line: &Line) -> Value {
         "value": difference.map(|found| found.after), "baseline_value": difference.map(|found| found.before),
         "difference": difference.map(|found| found.after - found.before),
         "ci95": difference.and_then(|found| found.ci95),
-        "p_value": difference.and_then(|found| found.p_value()),
+        "ratio": difference.and_then(|found| found.ratio).map(|ratio| ratio.mean),
+        "ratio_ci95": difference.and_then(|found| found.ratio?.interval()),
+        "p_value": difference.and_then(|found| found.p_value()), "seeds_needed": compared.needed,
         "matters": compared.limit, "effect": compared.effect,
     })
 }

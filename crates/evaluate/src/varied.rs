@@ -395,7 +395,8 @@ mod tests {
     fn card() -> Card {
         let mut cells = chosen(&["rrul/tcp-8-down".to_owned()]).unwrap();
         cells[0].measures.truncate(2);
-        let compared = |verdict| Compared { verdict, difference: None, limit: 1.0, effect: None };
+        let compared =
+            |verdict| Compared { verdict, difference: None, limit: 1.0, effect: None, needed: None };
         let setting = |spec: &str, kept, gain: f64| Setting {
             spec: spec.to_owned(),
             kept,
@@ -428,6 +429,7 @@ mod tests {
                 candidate: "fifo limit 10p".to_owned(),
                 against: vec!["codel".to_owned(), "prio".to_owned()],
                 seeds: 2,
+                first_seed: 1,
                 cells,
                 short: true,
                 timing: false,
@@ -439,6 +441,7 @@ mod tests {
             },
             names: ["fifo", "codel", "prio"].map(str::to_owned).to_vec(),
             lines: Vec::new(),
+            pooled: Vec::new(),
             unstable: Vec::new(),
             outcomes: Vec::new(),
             size: (0, 0),

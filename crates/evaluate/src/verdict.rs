@@ -2,12 +2,13 @@
 //!
 //! | verdict | condition |
 //! | --- | --- |
-//! | better, worse | significant, corrected over the whole card by Holm, and at least what matters |
+//! | better, worse | significant, corrected over all cells of the card by Holm, and at least what matters |
 //! | no difference | the 95 % interval of the difference lies within what matters |
 //! | undecided | neither; or a metric is missing; or a discipline has two states there |
 //!
-//! Differences are taken seed by seed, because all disciplines have the same arrivals with a seed
-//! ([`Difference`]).
+//! Differences are taken seed by seed, because all disciplines have the same arrivals with a seed, and those
+//! of times as ratios ([`Difference`]). A small difference in many cells is found by the sum over the metrics
+//! of a question ([`crate::pooled`]). Half of the level is for these sums, and half for the cells.
 
 use giveway_measure::{Difference, Estimate, holm};
 use serde::Serialize;
@@ -16,6 +17,9 @@ use crate::cells::JudgedMetric;
 
 /// The level of significance of all differences of a card together.
 pub const LEVEL: f64 = 0.05;
+
+/// The part of it for the metrics of cells, and the same for the sums over the metrics of a question.
+pub const HALF_LEVEL: f64 = LEVEL / 2.0;
 
 /// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -92,6 +96,9 @@ pub struct Compared {
     /// The difference in standard deviations of the differences of the seeds (Cohen's d for pairs); positive
     /// if the discipline is better. `None` below two seeds, or if the seeds do not differ.
     pub effect: Option<f64>,
+    /// The number of seeds that would find the observed difference, if it is undecided and would matter;
+    /// `None` otherwise.
+    pub needed: Option<u32>,
 }
 
 /// The values of a discipline and of a baseline in one metric.
@@ -113,30 +120,43 @@ pub fn compare(pairs: &[Pair<'_>]) -> Vec<Compared> {
         .iter()
         .map(|pair| {
             let estimate = |values: &[Option<f64>]| Estimate::over(values.to_vec());
-            Difference::between(&estimate(pair.baseline), &estimate(pair.candidate))
+            Difference::of(&pair.measure.metric, &estimate(pair.baseline), &estimate(pair.candidate))
         })
         .collect();
-    let p_value = |difference: &Option<Difference>| difference.as_ref().and_then(Difference::p_value);
-    let p_values: Vec<f64> =
-        differences.iter().map(|difference| p_value(difference).unwrap_or(1.0)).collect();
-    let significant = holm(&p_values, LEVEL);
+    let (significant, next) = corrected(differences.iter().map(Option::as_ref));
     pairs
         .iter()
         .zip(differences)
         .zip(significant)
-        .map(|((pair, difference), significant)| decide(pair, difference, significant))
+        .map(|((pair, difference), significant)| decide(pair, difference, significant, next))
         .collect()
 }
 
-fn decide(pair: &Pair<'_>, difference: Option<Difference>, significant: bool) -> Compared {
+/// For each difference, true if it counts at [`HALF_LEVEL`] of all together; and the level at which Holm's
+/// correction would find the next one.
+pub fn corrected<'a>(differences: impl Iterator<Item = Option<&'a Difference>>) -> (Vec<bool>, f64) {
+    let p_values: Vec<f64> =
+        differences.map(|difference| difference.and_then(Difference::p_value).unwrap_or(1.0)).collect();
+    let significant = holm(&p_values, HALF_LEVEL);
+    let left = significant.iter().filter(|significant| !**significant).count().max(1);
+    (significant, HALF_LEVEL / left as f64)
+}
+
+fn decide(pair: &Pair<'_>, difference: Option<Difference>, significant: bool, next: f64) -> Compared {
     let high = pair.measure.high;
     let Some(found) = difference else {
-        return Compared { verdict: Verdict::Unknown, difference: None, limit: f64::NAN, effect: None };
+        let verdict = Verdict::Unknown;
+        return Compared { verdict, difference: None, limit: f64::NAN, effect: None, needed: None };
     };
     let limit = pair.measure.matters.limit(found.before, found.after, high);
     let change = found.after - found.before;
     let gain = if high { change } else { -change };
-    let within = found.ci95.is_some_and(|half| change.abs() + half < limit);
+    let within = match found.ratio {
+        Some(ratio) => ratio.interval().is_some_and(|(low, high)| {
+            [low, high].iter().all(|end| (found.before * (end - 1.0)).abs() < limit)
+        }),
+        None => found.ci95.is_some_and(|half| change.abs() + half < limit),
+    };
     let verdict = match (pair.unstable, significant && gain.abs() >= limit, within) {
         (true, ..) => Verdict::Unknown,
         (_, true, _) if gain > 0.0 => Verdict::Better,
@@ -144,12 +164,10 @@ fn decide(pair: &Pair<'_>, difference: Option<Difference>, significant: bool) ->
         (_, _, true) => Verdict::Same,
         _ => Verdict::Unknown,
     };
-    // The interval is t times the standard error; d is the mean over the standard deviation.
-    let effect = found.ci95.filter(|half| *half > 0.0).map(|half| {
-        let t = giveway_measure::t_quantile(found.seeds - 1, 0.95);
-        gain / (half / t * libm::sqrt(f64::from(found.seeds)))
-    });
-    Compared { verdict, difference: Some(found), limit, effect }
+    let effect = found.in_deviations().map(|effect| if high { effect } else { -effect });
+    let open = verdict == Verdict::Unknown && !pair.unstable && gain.abs() >= limit;
+    let needed = found.seeds_needed(next).filter(|_| open);
+    Compared { verdict, difference: Some(found), limit, effect, needed }
 }
 
 #[cfg(test)]
@@ -212,6 +230,7 @@ mod tests {
                 difference: None,
                 limit: 1.0,
                 effect: None,
+                needed: None,
             };
             verdicts.iter().map(one).collect()
         };
@@ -243,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_effect_is_in_standard_deviations_of_the_pairs() {
-        let measure = measure(true);
+        let measure = JudgedMetric { metric: "goodput_bps".to_owned(), ..measure(true) };
         let some = |of: &[f64]| -> Vec<Option<f64>> { of.iter().map(|value| Some(*value)).collect() };
         let (after, before) = (some(&[2.0, 3.0, 4.0]), some(&[1.0, 1.0, 1.0]));
         let pair = Pair { measure: &measure, candidate: &after, baseline: &before, unstable: false };

@@ -18,6 +18,7 @@ pub fn request(candidate: &str, against: &[&str], cells: &[&str]) -> Request {
         candidate: candidate.to_owned(),
         against: against.iter().map(|name| (*name).to_owned()).collect(),
         seeds: 4,
+        first_seed: 1,
         cells: chosen(&names).unwrap(),
         short: true,
         timing: false,

@@ -1,7 +1,7 @@
 //! Findings: the results of a table as sentences.
 //!
-//! Disciplines have the same arrivals under each seed, so differences are taken seed by seed
-//! ([`Difference`]).
+//! Disciplines have the same arrivals under each seed, so differences are taken seed by seed, those of times
+//! as ratios ([`Difference`]).
 
 use crate::difference::Difference;
 use crate::figures::NumberStyle;
@@ -79,7 +79,7 @@ impl<'a> Ranking<'a> {
         // Values with equal texts count as equal, even if digits that are not shown differ.
         let shown = value(rows[0].0, metric);
         let same = |(row, _): &&(&DisciplineRow, String)| {
-            let difference = row.metric(metric).and_then(|other| Difference::between(first, other));
+            let difference = row.metric(metric).and_then(|other| Difference::of(metric, first, other));
             difference.is_some_and(|found| !found.is_measurable()) || value(row, metric) == shown
         };
         let leaders = rows.iter().take_while(same).count();
@@ -176,7 +176,7 @@ fn certainty(table: &Table) -> String {
         }
         seeds => format!(
             "Means over {seeds} seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by \
-             seed, and reported only if their own interval excludes zero."
+             seed, those of times as ratios, and reported only if their own interval excludes equality."
         ),
     }
 }
@@ -227,7 +227,7 @@ mod tests {
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         efd has the lowest median flow completion time: 50.0 ± 1.2 ms; the next is 60.0 ± 1.5 ms with drr, the last 400 ± 10 ms with fifo.
         Cost: the goodput is 9.00 ± 0.22 Mbit/s with efd, compared with 9.90 ± 0.25 Mbit/s with fifo.
-        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and reported only if their own interval excludes zero.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, those of times as ratios, and reported only if their own interval excludes equality.
         ");
     }
 
@@ -244,7 +244,7 @@ mod tests {
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         efd and drr have the lowest 99th percentile of the sojourn times of small packets (5.00 ± 0.12 ms to 5.10 ± 0.25 ms), without a measurable difference between them; 400 ± 10 ms with fifo.
         No measurable difference in the number of unfinished transfers: 3.33 ± 1.43.
-        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and reported only if their own interval excludes zero.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, those of times as ratios, and reported only if their own interval excludes equality.
         ");
     }
 
@@ -254,7 +254,7 @@ mod tests {
             table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &[2.03, 1.99, 2.01])])]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         No measurable difference in the 99th percentile of the flow completion times: 2.00 ± 0.05 s to 2.01 ± 0.05 s.
-        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and reported only if their own interval excludes zero.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, those of times as ratios, and reported only if their own interval excludes equality.
         ");
     }
 

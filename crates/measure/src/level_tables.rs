@@ -133,7 +133,7 @@ impl<'a> Classes<'a> {
 }
 
 /// Rows with the first column to the left and all others to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub fn aligned(rows: &[Vec<String>]) -> String {
     let length = |text: &String| text.chars().count();
     let widths: Vec<usize> = (0..rows[0].len())
         .map(|column| rows.iter().map(|row| length(&row[column])).max().unwrap_or_default())

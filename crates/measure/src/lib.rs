@@ -62,6 +62,7 @@ mod quantile;
 mod recorder;
 mod rows;
 mod series;
+mod source_tables;
 mod student;
 mod summary;
 mod table;
@@ -71,16 +72,17 @@ mod trial;
 pub use amounts::{amount, of_metric, unit_of};
 pub use bursts::WINDOWS;
 pub use contest::Contest;
-pub use difference::Difference;
+pub use difference::{Difference, Ratio, is_time, least_effect};
 pub use discipline::Discipline;
 pub use emissions::BIN;
 pub use findings::findings;
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use holm::holm;
 pub use layout::{Layout, PortsOnRoute};
+pub use level_tables::aligned;
 pub use metrics::{
-    Better, Definition, Label, METRICS, MetricName, Statistic, Subject, Unit, behind, better, is_carried,
-    jain, label, named, page as metrics_page, responses, short_label,
+    Better, Definition, Label, METRICS, MetricName, Statistic, Subject, Unit, behind, better, completed,
+    is_carried, jain, label, named, nearest, page as metrics_page, responses, short_label,
 };
 pub use names::{kind, short_names};
 pub use plot::DelayPlot;

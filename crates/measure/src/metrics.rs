@@ -35,7 +35,7 @@ pub use self::fairness::jain;
 pub use self::flows::responses;
 pub(crate) use self::groups::hurst;
 pub(crate) use self::named::size_class;
-pub use self::named::{MetricName, better, label, named, short_label};
+pub use self::named::{MetricName, better, completed, label, named, nearest, short_label};
 pub(crate) use self::observed::Observed;
 pub use self::page::page;
 pub use self::statistic::Statistic;

@@ -50,6 +50,7 @@ pub fn evaluate_discipline(
         candidate,
         against,
         seeds,
+        first_seed: 1,
         cells,
         short,
         timing,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use giveway_measure::{Difference, Estimate};
+use giveway_measure::{Better, Difference, Estimate, named, nearest};
 use giveway_record::chain;
 use giveway_record::dataset::Part;
 use giveway_record::frames;
@@ -282,8 +282,18 @@ pub fn processors() -> usize {
 
 /// True if a higher value of the metric is better.
 #[pyfunction]
-pub fn higher_is_better(metric: &str) -> bool {
-    giveway_sweep::higher_is_better(metric)
+pub fn higher_is_better(metric: &str) -> PyResult<bool> {
+    match named(metric).map(|named| named.definition.better) {
+        Some(Better::High) => Ok(true),
+        Some(Better::Low) => Ok(false),
+        Some(Better::Neither) => Err(PyValueError::new_err(format!(
+            "neither a high nor a low {metric} is better: choose another metric"
+        ))),
+        None => {
+            let near = nearest(metric).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            Err(PyValueError::new_err(format!("there is no metric {metric}{near}")))
+        }
+    }
 }
 
 fn axis(text: &str) -> PyResult<Axis> {

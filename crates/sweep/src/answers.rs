@@ -1,30 +1,35 @@
 //! The answers of a sweep, as sentences: which key matters, where the best discipline changes, and which
 //! value of a parameter is best where.
 //!
-//! Disciplines have the same arrivals at a point with a seed, so differences are taken seed by seed
-//! ([`Difference`]). All differences of one sentence are corrected together by Holm. A discipline whose own
-//! parameter varies is compared at the values of its parameters with the best mean over all points.
+//! Disciplines have the same arrivals at a point with a seed, so differences are taken seed by seed, and all
+//! differences of one sentence are corrected together ([`crate::ranks`]). A discipline whose own parameter
+//! varies is compared at the values of its parameters with the best mean over all points. Where no difference
+//! is found, the number of seeds is named that would show the observed one.
 
 use std::collections::BTreeMap;
 
-use giveway_measure::{Difference, Estimate, holm, short_names};
+use giveway_measure::{Better, Difference, Estimate, better, is_time, least_effect, short_names};
 
 use crate::data::{At, Contender, Data};
 use crate::effects::{Effect, effects, per_seed, responses};
 use crate::labels;
 use crate::precision::Precision;
+use crate::ranks::{Candidate, LEVEL, Ranked, ranks, score, would_show};
 
-/// The level of significance of all differences of a sentence together.
-const LEVEL: f64 = 0.05;
+/// A sentence, and the number of differences in it that were corrected together.
+type Sentence = (String, usize);
 
 /// The answers about the metric of the data.
 pub fn answers(data: &Data) -> Vec<String> {
     let names: Vec<&str> = data.disciplines.iter().map(|contender| contender.name.as_str()).collect();
     let short = short_names(&names);
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<Sentence> = Vec::new();
     let found: Vec<Vec<Effect>> = data.disciplines.iter().map(|contender| effects(data, contender)).collect();
     for ((contender, name), effects) in data.disciplines.iter().zip(&short).zip(&found) {
-        sentences.extend(importance(data, (contender, name), effects));
+        sentences.extend(match contender.concerned.iter().filter(|concerned| **concerned).count() {
+            1 if data.is_grid() => over_key(data, (contender, name)),
+            _ => importance(data, (contender, name), effects).map(|sentence| (sentence, 0)),
+        });
     }
     for axis in 0..data.axes.len() {
         if !data.axes[axis].key.starts_with("qdisc.") {
@@ -41,9 +46,51 @@ pub fn answers(data: &Data) -> Vec<String> {
             }
         }
     }
-    sentences.extend(needed(data));
-    sentences.push(certainty(data));
-    sentences
+    let differences = sentences.iter().map(|(_, differences)| *differences).max().unwrap_or_default();
+    let texts = sentences.into_iter().map(|(text, _)| text);
+    texts.chain(needed(data)).chain([certainty(data, differences)]).collect()
+}
+
+/// The range of a discipline's metric over the only key that varies: no other key could explain it.
+fn over_key(data: &Data, (contender, name): (&Contender, &str)) -> Option<Sentence> {
+    let axis = contender.concerned.iter().position(|concerned| *concerned)?;
+    let Data { metric, axes, .. } = data;
+    let responses = responses(contender, axis, |_| true);
+    let (least, most) = (
+        responses.iter().min_by(|a, b| a.mean.total_cmp(&b.mean))?,
+        responses.iter().max_by(|a, b| a.mean.total_cmp(&b.mean))?,
+    );
+    if responses.len() < 2 {
+        return None;
+    }
+    if least.mean == most.mean {
+        return Some((format!("{name}: {metric} does not vary over {}.", axes[axis].key), 0));
+    }
+    let values = |level: usize| {
+        let here: Vec<&At> = contender.points.iter().filter(|at| at.levels[axis] == Some(level)).collect();
+        Estimate::over(per_seed(&here))
+    };
+    let found = Difference::of(metric, &values(least.level), &values(most.level))?;
+    // The lowest and the highest mean are the most different of all pairs.
+    let pairs = responses.len() * (responses.len() - 1) / 2;
+    let level = LEVEL / pairs as f64;
+    let place = |level: usize| labels::value(&axes[axis].levels[level]);
+    let range = format!(
+        "{} at {} to {} at {}",
+        labels::of_metric(metric, least.mean),
+        place(least.level),
+        labels::of_metric(metric, most.mean),
+        place(most.level)
+    );
+    let sure = match (found.p_value(), found.seeds_needed(level)) {
+        (None, _) => String::new(),
+        (Some(p), _) if p <= level => String::new(),
+        (Some(_), Some(needed)) => {
+            format!(" These seeds do not show that they differ: {}.", would_show(needed))
+        }
+        _ => " These seeds do not show that they differ.".to_owned(),
+    };
+    Some((format!("{name}: {metric} by {}: {range}.{sure}", axes[axis].key), pairs))
 }
 
 /// The keys that explain the variance of a discipline's metric.
@@ -99,8 +146,7 @@ fn at_its_best<'a>(data: &Data, contender: &'a Contender) -> (Vec<&'a At>, Strin
     };
     let score = |setting: &Vec<Option<usize>>| {
         let means: Vec<f64> = of(setting).iter().filter_map(|at| at.mean()).collect();
-        let mean = means.iter().sum::<f64>() / means.len() as f64;
-        if labels::higher_is_better(&data.metric) { -mean } else { mean }
+        score(&data.metric, means.iter().sum::<f64>() / means.len() as f64)
     };
     let best = settings.into_iter().min_by(|a, b| score(a).total_cmp(&score(b)));
     let best = best.unwrap_or_default();
@@ -115,11 +161,8 @@ fn at_its_best<'a>(data: &Data, contender: &'a Contender) -> (Vec<&'a At>, Strin
     (of(&best), format!(" with {}", labels::listed(&values)))
 }
 
-/// A candidate at a level: its name and its values by seed.
-type Candidate = (usize, Vec<Option<f64>>);
-
 /// The best discipline at each value of a key, as runs of values with the same best one.
-fn best_by_level(data: &Data, axis: usize, names: &[String]) -> Option<String> {
+fn best_by_level(data: &Data, axis: usize, names: &[String]) -> Option<Sentence> {
     let contenders: Vec<(Vec<&At>, String)> = data
         .disciplines
         .iter()
@@ -140,34 +183,19 @@ fn best_by_level(data: &Data, axis: usize, names: &[String]) -> Option<String> {
         };
         contenders.iter().enumerate().filter_map(of).collect()
     };
-    let ranked: Vec<Ranked> =
-        ranks((0..levels).map(candidates).collect(), labels::higher_is_better(&data.metric))?;
-    let value = |level: usize| labels::value(&data.axes[axis].levels[level]);
-    let (key, metric) = (&data.axes[axis].key, &data.metric);
-    if ranked.iter().all(|ranked| ranked.none_differs()) {
-        return Some(format!(
-            "{key}: no difference between the disciplines in {metric} is measurable at any value."
-        ));
+    let ranking = ranks((0..levels).map(candidates).collect(), &data.metric)?;
+    let (key, metric, differences) = (&data.axes[axis].key, &data.metric, ranking.differences);
+    if ranking.none_differs() {
+        let none = "no difference between the disciplines in";
+        let text = format!("{key}: {none} {metric} is measurable at any value.{}", ranking.more_seeds());
+        return Some((text, differences));
     }
-    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
-    for (level, ranked) in ranked.iter().enumerate() {
-        match runs.last_mut() {
-            Some((best, _, last)) if *best == ranked.best => *last = level,
-            _ => runs.push((ranked.best, level, level)),
-        }
-    }
-    let stretch = |(best, first, last): &(usize, usize, usize)| {
-        let name = &contenders[*best].1;
-        let where_ = match (*first, *last) {
-            (0, last) if last == levels - 1 => "at every value".to_owned(),
-            (first, last) if first == last => format!("at {}", value(first)),
-            (first, last) if last == levels - 1 => format!("from {} on", value(first)),
-            (0, last) => format!("up to {}", value(last)),
-            (first, last) => format!("from {} to {}", value(first), value(last)),
-        };
-        format!("{name} {where_}")
-    };
-    let stretches: Vec<String> = runs.iter().map(stretch).collect();
+    let ranked = ranking.groups;
+    let best: Vec<usize> = ranked.iter().map(|ranked| ranked.best).collect();
+    let stretches: Vec<String> = runs(&best)
+        .into_iter()
+        .map(|(first, last)| format!("{} {}", contenders[best[first]].1, stretch(data, axis, (first, last))))
+        .collect();
     let open: Vec<String> = ranked
         .iter()
         .enumerate()
@@ -176,73 +204,48 @@ fn best_by_level(data: &Data, axis: usize, names: &[String]) -> Option<String> {
             let others: Vec<String> =
                 ranked.equals.iter().map(|other| contenders[*other].1.clone()).collect();
             let others = if ranked.none_differs() { "any other".to_owned() } else { labels::listed(&others) };
-            format!("{} (from {others})", value(level))
+            let value = labels::value(&data.axes[axis].levels[level]);
+            format!("{value} (from {others}{})", ranked.more_seeds("; "))
         })
         .collect();
+    let first = if better(metric) == Better::Neither { "first one" } else { "best one" };
     let not = match open.is_empty() {
         true => String::new(),
-        false => format!(" The best one does not differ measurably at {}.", labels::listed(&open)),
+        false => format!(" The {first} does not differ measurably at {}.", labels::listed(&open)),
     };
-    let which = if labels::higher_is_better(&data.metric) { "highest" } else { "lowest" };
-    Some(format!("{key}: the {which} mean of {metric} has {}.{not}", labels::listed(&stretches)))
+    let text =
+        format!("{key}: the {} mean of {metric} has {}.{not}", end(metric), labels::listed(&stretches));
+    Some((text, differences))
 }
 
-/// The best candidate of a group, and those without a measurable difference to it.
-pub(crate) struct Ranked {
-    /// The place of the best candidate.
-    pub best: usize,
-    /// The places of those without a measurable difference to it.
-    pub equals: Vec<usize>,
-    /// The number of candidates besides the best.
-    others: usize,
+/// The end of a metric that comes first: the better one, or the lower one if neither is better.
+fn end(metric: &str) -> &'static str {
+    if better(metric) == Better::High { "highest" } else { "lowest" }
 }
 
-/// The best discipline of each group of points, one set of points for each discipline. `None` if a group has
-/// no values.
-pub(crate) fn winners(data: &Data, groups: Vec<Vec<Vec<&At>>>) -> Option<Vec<Ranked>> {
-    let candidates = |group: Vec<Vec<&At>>| -> Vec<Candidate> {
-        let each = group.into_iter().map(|points| per_seed(&points)).enumerate();
-        each.filter(|(_, values)| values.iter().any(Option::is_some)).collect()
-    };
-    ranks(groups.into_iter().map(candidates).collect(), labels::higher_is_better(&data.metric))
-}
-
-impl Ranked {
-    /// True if no candidate differs measurably from the best.
-    fn none_differs(&self) -> bool {
-        self.others > 0 && self.equals.len() == self.others
-    }
-}
-
-/// Ranks the candidates of each group. The differences of all groups are corrected together. `None` if a
-/// group is empty.
-fn ranks(groups: Vec<Vec<Candidate>>, high: bool) -> Option<Vec<Ranked>> {
-    let mut ranked = Vec::new();
-    let (mut p_values, mut places) = (Vec::new(), Vec::new());
-    for (number, group) in groups.into_iter().enumerate() {
-        let estimates: Vec<(usize, Estimate)> =
-            group.into_iter().map(|(place, values)| (place, Estimate::over(values))).collect();
-        let score = |estimate: &Estimate| {
-            let mean = estimate.mean.unwrap_or(f64::INFINITY);
-            if high { -mean } else { mean }
-        };
-        let (best, leader) = estimates.iter().min_by(|a, b| score(&a.1).total_cmp(&score(&b.1)))?;
-        for (place, estimate) in &estimates {
-            if place == best {
-                continue;
-            }
-            let p = Difference::between(leader, estimate).and_then(|difference| difference.p_value());
-            p_values.push(p.unwrap_or(1.0));
-            places.push((number, *place));
-        }
-        ranked.push(Ranked { best: *best, equals: Vec::new(), others: estimates.len() - 1 });
-    }
-    for ((number, place), counts) in places.into_iter().zip(holm(&p_values, LEVEL)) {
-        if !counts {
-            ranked[number].equals.push(place);
+/// Runs of equal items: the first and the last place of each.
+fn runs<T: PartialEq>(items: &[T]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        match runs.last_mut() {
+            Some((first, last)) if items[*first] == *item => *last = place,
+            _ => runs.push((place, place)),
         }
     }
-    Some(ranked)
+    runs
+}
+
+/// The levels of a key from one to another, in words.
+fn stretch(data: &Data, axis: usize, (first, last): (usize, usize)) -> String {
+    let value = |level: usize| labels::value(&data.axes[axis].levels[level]);
+    let end = data.axes[axis].levels.len() - 1;
+    match (first, last) {
+        (0, last) if last == end => "at every value".to_owned(),
+        (first, last) if first == last => format!("at {}", value(first)),
+        (first, last) if last == end => format!("from {} on", value(first)),
+        (0, last) => format!("up to {}", value(last)),
+        (first, last) => format!("from {} to {}", value(first), value(last)),
+    }
 }
 
 /// The best value of a discipline's parameter, by the values of the key that matters most besides.
@@ -250,7 +253,7 @@ fn best_value(
     data: &Data,
     (contender, name, effects): (&Contender, &str, &[Effect]),
     axis: usize,
-) -> Option<String> {
+) -> Option<Sentence> {
     if !data.is_grid() || data.axes[axis].levels.len() < 2 {
         return None;
     }
@@ -258,8 +261,7 @@ fn best_value(
         .iter()
         .map(|effect| effect.axis)
         .find(|other| *other != axis && !data.axes[*other].key.starts_with("qdisc."));
-    let high = labels::higher_is_better(&data.metric);
-    let value = |axis: usize, level: usize| labels::value(&data.axes[axis].levels[level]);
+    let value = |level: usize| labels::value(&data.axes[axis].levels[level]);
     let candidates = |with: &dyn Fn(&At) -> bool| -> Vec<Candidate> {
         let levels = responses(contender, axis, with).into_iter().map(|response| response.level);
         let of = |level: usize| {
@@ -269,35 +271,49 @@ fn best_value(
         };
         levels.map(of).filter(|(_, values)| values.iter().any(Option::is_some)).collect()
     };
-    let groups: Vec<(String, Vec<Candidate>)> = match other {
-        None => vec![(String::new(), candidates(&|_| true))],
+    let groups: Vec<Vec<Candidate>> = match other {
+        None => vec![candidates(&|_| true)],
         Some(other) => (0..data.axes[other].levels.len())
-            .map(|level| {
-                (format!(" at {}", value(other, level)), candidates(&|at| at.levels[other] == Some(level)))
-            })
+            .map(|level| candidates(&|at| at.levels[other] == Some(level)))
             .collect(),
     };
-    let (wheres, groups): (Vec<String>, Vec<Vec<Candidate>>) = groups.into_iter().unzip();
-    let ranked = ranks(groups, high)?;
+    let ranking = ranks(groups, &data.metric)?;
     let parameter = data.axes[axis].key.trim_start_matches("qdisc.");
-    if ranked.iter().all(Ranked::none_differs) {
-        return Some(format!("{name}: no value of {parameter} is measurably better for {}.", data.metric));
+    let (metric, differences) = (&data.metric, ranking.differences);
+    if ranking.none_differs() {
+        let measurably = match better(metric) {
+            Better::Neither => format!("measurably changes {metric}"),
+            Better::High | Better::Low => format!("is measurably better for {metric}"),
+        };
+        let text = format!("{name}: no value of {parameter} {measurably}.{}", ranking.more_seeds());
+        return Some((text, differences));
     }
-    let each: Vec<String> = wheres
-        .iter()
-        .zip(&ranked)
-        .map(|(where_, ranked)| {
-            let equals: Vec<String> = ranked.equals.iter().map(|level| value(axis, *level)).collect();
-            let equals = match (ranked.none_differs(), equals.is_empty()) {
-                (true, _) => " (no measurable difference)".to_owned(),
-                (false, true) => String::new(),
-                (false, false) => format!(" (no measurable difference to {})", labels::listed(&equals)),
-            };
-            format!("{}{where_}{equals}", value(axis, ranked.best))
+    let of_group = |ranked: &Ranked| -> String {
+        let equals: Vec<String> = ranked.equals.iter().map(|level| value(*level)).collect();
+        let more = ranked.more_seeds("; ");
+        match (ranked.none_differs(), equals.is_empty()) {
+            (true, _) => format!("(no measurable difference{more})"),
+            (false, true) => String::new(),
+            (false, false) => format!("(no measurable difference to {}{more})", labels::listed(&equals)),
+        }
+    };
+    let found: Vec<(usize, String)> =
+        ranking.groups.iter().map(|ranked| (ranked.best, of_group(ranked))).collect();
+    let each: Vec<String> = runs(&found)
+        .into_iter()
+        .map(|(first, last)| {
+            let (best, equals) = &found[first];
+            let place = other.map_or_else(String::new, |other| stretch(data, other, (first, last)));
+            let parts = [value(*best), place, equals.clone()];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
         })
         .collect();
+    let best = match better(metric) {
+        Better::Neither => format!("the {parameter} with the {} {metric}", end(metric)),
+        Better::High | Better::Low => format!("the best {parameter} for {metric}"),
+    };
     let by = other.map(|other| format!(", by {}", data.axes[other].key)).unwrap_or_default();
-    Some(format!("{name}: the best {parameter} for {}{by}: {}.", data.metric, each.join("; ")))
+    Some((format!("{name}: {best}{by}: {}.", each.join("; ")), differences))
 }
 
 /// The seeds that a precision needed, if seeds end with one.
@@ -328,8 +344,8 @@ fn needed(data: &Data) -> Option<String> {
     Some(format!("{precision}: points ran {seeds}{missed}."))
 }
 
-/// The number of seeds, and the correction.
-fn certainty(data: &Data) -> String {
+/// The number of seeds, the correction of a number of differences, and what it leaves visible.
+fn certainty(data: &Data, differences: usize) -> String {
     let counts: Vec<usize> = data
         .disciplines
         .iter()
@@ -344,7 +360,22 @@ fn certainty(data: &Data) -> String {
         (0, most) => format!("Points have up to {most} seeds with this metric, and some have none"),
         (least, most) => format!("Points have {least} to {most} seeds"),
     };
+    let ratios = if is_time(&data.metric) { ", times as ratios" } else { "" };
+    // A larger effect than two deviations is rare.
+    let blind = match (least, differences) {
+        (0 | 1, _) | (_, 0) => None,
+        (least, differences) => {
+            Some(least_effect(least as u32, LEVEL / differences as f64)).filter(|effect| *effect > 2.0)
+        }
+    };
+    let blind = blind.map_or_else(String::new, |effect| {
+        format!(
+            " With {least} seeds, the first of {differences} differences counts if it is more than {effect:.1} times its standard \
+             deviation over the seeds; more seeds show smaller ones."
+        )
+    });
     format!(
-        "{seeds}. Differences are paired by seed, and all differences of a sentence are corrected together (Holm, 5 %)."
+        "{seeds}. Differences are paired by seed{ratios}, and all differences of a sentence are corrected together (Holm, 5 \
+         %).{blind}"
     )
 }

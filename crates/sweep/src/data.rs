@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use giveway_measure::{named, nearest};
 use giveway_qdisc::Quantity;
 use giveway_record::dataset::{self, Axis, Part};
+use giveway_scenario::Scenario;
 
 use crate::error::SweepError;
 use crate::folder::Manifest;
@@ -84,6 +86,26 @@ pub fn usual_metric(dir: &Path) -> Result<String, SweepError> {
     let usual = USUAL.into_iter().find(|usual| names.iter().any(|name| name == usual));
     let usual = usual.map(str::to_owned).or_else(|| names.first().cloned());
     usual.ok_or_else(|| SweepError::Usage(format!("{} has no finished trial yet", dir.display())))
+}
+
+/// Checks the name of a metric before the runs of a scenario have it.
+///
+/// # Errors
+/// If there is no such metric, or the scenario has no such source of traffic.
+pub fn check_metric(metric: &str, scenario: &Scenario) -> Result<(), SweepError> {
+    let wrong = |wrong: String| Err(SweepError::Usage(wrong));
+    let Some(found) = named(metric) else {
+        let near = nearest(metric).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        return wrong(format!("there is no metric {metric}{near}"));
+    };
+    let Some(source) = found.source else { return Ok(()) };
+    let mut known = giveway_observe::layout(scenario, true).source_names;
+    known.sort();
+    known.dedup();
+    if known.iter().any(|name| name == source) {
+        return Ok(());
+    }
+    wrong(format!("the scenario has no source {source} for {metric}; it has {}", known.join(", ")))
 }
 
 /// The metrics of a data set.

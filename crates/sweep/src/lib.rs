@@ -25,7 +25,9 @@
 //! run.rs        running what is missing
 //! data.rs       one metric of a data set
 //! effects.rs    the effect of each key: means by its values, Sobol indices
+//! ranks.rs      the best of several candidates, and those that do not differ measurably
 //! answers.rs    which key matters, and where the best changes, as sentences
+//! points.rs     the points as a table
 //! page.rs       the report
 //! labels.rs     values and numbers in words
 //! error.rs      errors
@@ -45,7 +47,9 @@ mod merge;
 mod order;
 mod page;
 mod plan;
+mod points;
 mod precision;
+mod ranks;
 mod remote;
 mod rescue;
 mod reuse;
@@ -58,7 +62,7 @@ mod writer;
 
 pub use answers::answers;
 pub use axis::{Axis, AxisError, Spacing, Values};
-pub use data::{At, Contender, Data, Varied, metric_names, usual_metric};
+pub use data::{At, Contender, Data, Varied, check_metric, metric_names, usual_metric};
 pub use design::{Design, DesignError, Kind};
 pub use effects::{Effect, Index, RESAMPLES, Response, effects, responses};
 pub use error::{Rescued, SweepError};
@@ -67,6 +71,7 @@ pub use labels::higher_is_better;
 pub use merge::{Merged, merge};
 pub use page::page;
 pub use plan::{MAX_TRIALS, Plan, Point, Request};
+pub use points::PointTable;
 pub use precision::{FEWEST, Precision, PrecisionError};
 pub use remote::{Remote, Task, work};
 pub use run::{failed_parts_of, parts_of, run};

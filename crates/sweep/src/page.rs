@@ -4,13 +4,15 @@ use giveway_document::{
     Axis, Cell, Document, Figure, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point, Series, Shade,
     Sheet,
 };
-use giveway_measure::{MetricName, named, short_names};
+use giveway_measure::{Better, MetricName, better, named, short_names};
 use giveway_qdisc::Quantity;
 
-use crate::answers::{answers, winners};
+use crate::answers::answers;
 use crate::data::{At, Contender, Data};
 use crate::effects::{Effect, Index, effects, over_seeds, responses};
 use crate::labels;
+use crate::points::PointTable;
+use crate::ranks::winners;
 
 /// Maximum number of pairs of keys with heat maps and interaction plots: the pairs of the strongest keys.
 const MAX_PAIRS: usize = 3;
@@ -67,6 +69,7 @@ fn of_metric(data: &Data) -> Vec<Part> {
         parts.push(Part::Text(definition.description.to_owned()));
     }
     parts.push(Part::List(answers(data)));
+    parts.extend(PointTable::of(data).map(|table| Part::Table(table.sheet())));
     parts.push(importance(data, &names, &found));
     parts.push(Part::Figure(curves(data, &names)));
     for (first, second) in pairs(data, &found) {
@@ -236,7 +239,10 @@ fn best_map(data: &Data, names: &[String], (first, second): (usize, usize)) -> O
             groups.push(group);
         }
     }
-    let winners = winners(data, groups)?;
+    let neither = better(&data.metric) == Better::Neither;
+    let (first_of, is_first) =
+        if neither { ("discipline with the lowest mean", "lowest") } else { ("best discipline", "best") };
+    let winners = winners(data, groups)?.groups;
     let cells = places.into_iter().zip(winners).map(|((x, y), winner)| {
         let name = &names[winner.best];
         let others: Vec<String> = winner.equals.iter().map(|other| names[*other].clone()).collect();
@@ -246,10 +252,11 @@ fn best_map(data: &Data, names: &[String], (first, second): (usize, usize)) -> O
             y,
             text: if sure { name.clone() } else { format!("{name} ≈") },
             about: match sure {
-                true => format!("{name} is measurably the best"),
+                true => format!("{name} is measurably the {is_first}"),
                 false => format!(
-                    "{name} has the best mean, without a measurable difference to {}",
-                    labels::listed(&others)
+                    "{name} has the {is_first} mean, without a measurable difference to {}{}",
+                    labels::listed(&others),
+                    winner.more_seeds("; ")
                 ),
             },
             shade: Shade::Discipline(data.disciplines[winner.best].name.clone()),
@@ -265,10 +272,11 @@ fn best_map(data: &Data, names: &[String], (first, second): (usize, usize)) -> O
     };
     Some(HeatMap {
         id: format!("best-{}-{first}-{second}", data.metric),
-        title: format!("The best discipline by {} and {}", data.axes[first].key, data.axes[second].key),
-        caption: "≈ stands for a best mean that does not differ measurably from another one (paired by seed, all cells \
-                  corrected together by Holm)."
-            .to_owned(),
+        title: format!("The {first_of} by {} and {}", data.axes[first].key, data.axes[second].key),
+        caption: format!(
+            "≈ stands for a {is_first} mean that does not differ measurably from another one (paired by seed, times as ratios, \
+             all cells corrected together by Holm)."
+        ),
         panels: vec![panel],
         columns: 1,
     })

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use giveway_measure::{METRICS, named, t_quantile};
-use giveway_qdisc::units::nearest;
+use giveway_measure::{completed, nearest, t_quantile};
 
 /// The precision of a metric that ends the repetitions of a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +24,6 @@ pub struct PrecisionError {
 
 /// Minimum number of seeds from which an interval is estimated.
 pub const FEWEST: usize = 5;
-
-/// The endings of metrics that may be left out.
-const ENDINGS: [&str; 4] = ["", "_s", "_bps", "_bytes"];
 
 impl Precision {
     /// True if the interval over these values is narrow enough. Too few values are not.
@@ -64,11 +60,8 @@ impl FromStr for Precision {
             return Err(wrong("it needs a metric and a share".to_owned()));
         };
         let metric = metric.trim();
-        let known =
-            ENDINGS.iter().map(|ending| format!("{metric}{ending}")).find(|name| named(name).is_some());
-        let Some(metric) = known else {
-            let names = METRICS.iter().flat_map(|definition| definition.names.iter().copied());
-            let near = nearest(metric, names).map(|near| format!("; did you mean {near}?"));
+        let Some(metric) = completed(metric) else {
+            let near = nearest(metric).map(|near| format!("; did you mean {near}?"));
             return Err(wrong(format!("there is no metric {metric}{}", near.unwrap_or_default())));
         };
         let share = share.trim();

@@ -2,7 +2,7 @@
 
 use giveway_qdisc::Quantity;
 use giveway_record::dataset::{Axis, Sample};
-use giveway_sweep::{Data, Design, Effect, Files, Manifest, Shard, answers, effects};
+use giveway_sweep::{Data, Design, Effect, Files, Manifest, PointTable, Shard, answers, effects};
 
 /// A function of numbers between 0 and 1 and of the seed, over a design.
 fn data(axes: &[&str], design: &str, seeds: u64, of: impl Fn(&str, &[f64], u64) -> f64) -> Data {
@@ -142,6 +142,80 @@ fn answers_say_where_the_best_changes_and_what_cannot_be_measured() {
     assert_eq!(sentences[0], "fifo: no key has a measurable effect on fct_mean_s with these seeds.");
     assert!(sentences[1].starts_with("efd: of the variance of fct_mean_s"), "{sentences:?}");
     assert!(sentences.last().unwrap().starts_with("Each point has 5 seeds."));
+}
+
+/// Three seeds: 10.7 to 31.7 s against 0.2 to 0.3 s is a clear ratio, and an unclear difference.
+fn ten_times(discipline: &str, at: &[f64], seed: u64) -> f64 {
+    let slow = [10.7, 31.7, 18.2][seed as usize - 1];
+    let fast = [0.2, 0.3, 0.22][seed as usize - 1];
+    (1.0 + at[0]) * if discipline == "fifo" { slow } else { fast }
+}
+
+#[test]
+fn times_are_compared_as_ratios() {
+    let times = data(&["load=0,1"], "grid", 3, ten_times);
+    let best =
+        |data: &Data| answers(data).into_iter().find(|sentence| sentence.starts_with("load:")).unwrap();
+    assert_eq!(best(&times), "load: the lowest mean of fct_mean_s has efd at every value.");
+    // The same numbers as losses, in percent: three seeds do not show the difference.
+    let losses = Data { metric: "voice_loss".to_owned(), ..times };
+    let sentence = best(&losses);
+    assert!(
+        sentence.starts_with("load: no difference between the disciplines in voice_loss is"),
+        "{sentence}"
+    );
+    assert!(sentence.contains(" About ") && sentence.ends_with(" seeds would show the clearest one."));
+}
+
+#[test]
+fn the_only_key_of_a_sweep_explains_nothing() {
+    let found = answers(&data(&["load=0,1"], "grid", 3, ten_times));
+    assert_eq!(found[0], "fifo: fct_mean_s by load: 20.2 s at 0 to 40.4 s at 1.");
+    assert!(!found.iter().any(|sentence| sentence.contains("explain")), "{found:?}");
+    let last = found.last().unwrap();
+    assert!(last.contains("paired by seed, times as ratios") && last.contains("With 3 seeds"), "{last}");
+}
+
+/// Marks are neither good nor bad.
+#[test]
+fn nothing_is_best_without_a_better_direction() {
+    let of = |_: &str, at: &[f64], seed: u64| at[0] + at[1] + seed as f64 * 0.01;
+    let found = data(&["qdisc.limit=1,2,3", "load=0,1"], "grid", 5, of);
+    let marks = answers(&Data { metric: "marks".to_owned(), ..found.clone() }).join("\n");
+    assert!(marks.contains("the limit with the lowest marks, by load: 1 at every value"), "{marks}");
+    assert!(!marks.contains("best"), "{marks}");
+    let completed = answers(&Data { metric: "flows_completed".to_owned(), ..found }).join("\n");
+    assert!(
+        completed.contains("the best limit for flows_completed, by load: 3 at every value"),
+        "{completed}"
+    );
+}
+
+#[test]
+fn a_small_sweep_has_a_table_of_its_points_and_a_large_one_of_its_extremes() {
+    let table = PointTable::of(&data(&["load=0,1"], "grid", 3, ten_times)).unwrap();
+    assert!(table.is_whole());
+    assert_eq!(
+        table.text(100),
+        "fct_mean_s (ms) at each point, with 95 % intervals over the seeds:\n\
+         load             fifo      efd\n\
+         0     20200 (0–46636)  240±131\n\
+         1     40400 (0–93272)  480±263\n"
+    );
+    let large = data(&["load=lin(0,1,6)", "other=lin(0,1,5)"], "grid", 1, |discipline, at, _| {
+        at[0] + 0.5 * at[1] + f64::from(discipline == "efd")
+    });
+    let table = PointTable::of(&large).unwrap();
+    assert!(!table.is_whole());
+    assert_eq!(
+        table.text(100),
+        "fct_mean_s (ms), with 95 % intervals: of 30 points those with the lowest and the highest mean of a discipline:\n\
+         load  other  fifo   efd\n\
+         0         0     0  1000\n\
+         1         1  1500  2500\n"
+    );
+    // In a narrow terminal the disciplines are below each other.
+    assert_eq!(table.text(20).matches("other").count(), 2);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The parts of the name of a metric, and its label.
 
+use giveway_qdisc::units;
+
 use super::definitions::{Better, Definition, Label, METRICS, Subject, Unit};
 use super::statistic::Statistic;
 
@@ -85,6 +87,43 @@ pub fn named(name: &str) -> Option<MetricName<'_>> {
             .next();
     }
     plain(name)
+}
+
+/// The endings of metrics that may be left out.
+const ENDINGS: [&str; 4] = ["", "_s", "_bps", "_bytes"];
+
+/// The metric of this name, whose unit may be left out: `fct_p99_s` for `fct_p99`. `None` if there is none.
+pub fn completed(name: &str) -> Option<String> {
+    ENDINGS.iter().map(|ending| format!("{name}{ending}")).find(|name| named(name).is_some())
+}
+
+/// The metric that was probably meant by a name that is none, with the port, the source or the class of that
+/// name; `None` if no metric is similar.
+///
+/// ```
+/// use giveway_measure::nearest;
+///
+/// assert_eq!(nearest("fct_p59_s").as_deref(), Some("fct_p50_s"));
+/// assert_eq!(nearest("src.call.dely_p95_s").as_deref(), Some("src.call.delay_p95_s"));
+/// assert_eq!(nearest("apples"), None);
+/// ```
+pub fn nearest(name: &str) -> Option<String> {
+    if let Some(whole) = completed(name) {
+        return Some(whole);
+    }
+    let (of, metric) = name.rsplit_once('.').map_or(("", name), |(of, metric)| (of, metric));
+    let subject = match of {
+        of if of.starts_with("src.") => Some(Subject::Source),
+        of if of.starts_with("class.") => Some(Subject::Class),
+        _ => None,
+    };
+    let is_of = |definition: &&Definition| match subject {
+        None => !matches!(definition.subject, Subject::Source | Subject::Class),
+        subject => Some(definition.subject) == subject,
+    };
+    let names = METRICS.iter().filter(is_of).flat_map(|definition| definition.names.iter().copied());
+    let near = units::nearest(metric, names.filter(|name| !name.contains('*')))?;
+    Some(if of.is_empty() { near.to_owned() } else { format!("{of}.{near}") })
 }
 
 fn plain(name: &str) -> Option<MetricName<'_>> {

@@ -185,7 +185,7 @@ impl RunFolder {
             "complete": complete,
             "findings": self.conclusion.as_ref().map(|conclusion| &conclusion.findings),
             "recommendation": self.conclusion.as_ref().and_then(|conclusion| conclusion.recommendation.as_ref()),
-            "fingerprint": (!runs.is_empty()).then_some(total),
+            "fingerprint": (complete && !runs.is_empty()).then_some(total),
             "trials": trials,
             "files": files,
         });
