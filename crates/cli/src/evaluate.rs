@@ -52,7 +52,7 @@ pub struct Args {
     /// Run with N seeds, at least two
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = scenario_args::seeds)]
     seeds: u32,
-    /// Begin with this seed, for a repetition with other seeds
+    /// Use seeds from this one on, for a repetition with other seeds
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = scenario_args::first_seed)]
     first_seed: u64,
     /// Cells: names, groups (rfc7928, rrul, short-flows, l4s, varying, hostile, lockout), or beginnings with

@@ -49,7 +49,7 @@ pub struct Args {
     /// Run with seeds 1 to N [default: the seeds of the scenario; 100 with --until]
     #[arg(long, value_name = "N", value_parser = scenario_args::seeds)]
     seeds: Option<u32>,
-    /// Begin with this seed in place of 1, for a repetition with other seeds in another folder
+    /// Use seeds from this one on in place of 1, for a repetition with other seeds in another folder
     #[arg(long, value_name = "SEED", value_parser = scenario_args::first_seed)]
     first_seed: Option<u64>,
     /// End the seeds of a point once the 95 % confidence interval of a metric is narrow enough for every

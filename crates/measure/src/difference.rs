@@ -6,8 +6,8 @@
 //! - Times are compared by their ratio, as the mean of its logarithms over the seeds, if all of them are
 //!   positive. Their spread grows with their size: 10 to 30 s against 0.2 to 0.3 s is a clear ratio under
 //!   every seed, and an unclear difference. All other metrics are compared by the difference.
-//! - A ratio whose direction is not that of the two means does not count: a rare seed decides then which mean
-//!   is the larger.
+//! - If the ratio and the two means disagree on the direction, neither counts: a rare seed decides then which
+//!   mean is the larger.
 
 use crate::metrics::{Unit, named};
 use crate::student::{t_exceeded, t_quantile};
