@@ -220,13 +220,13 @@ fn a_document_that_follows_a_part_of_another_page_has_two_readings() {
     assert_eq!((found.seen.all_pages, found.seen.unsure_pages), (2, 2));
 }
 
-/// The client takes 1 ms after documents. A document that it requests 80 ms after one is a click, although five
-/// connections for parts of a page opened after the same response.
+/// The client takes 1 ms after documents. A document that it requests 55 ms after the last part of a page is a
+/// click.
 #[test]
 fn a_document_that_begins_later_than_usual_is_a_click() {
     let parts = |at: u64| (1..=5).map(move |after| requests(at + 60 + after, 300, 900));
     let first = std::iter::once(requests(0, 300, 900)).chain(parts(0));
-    let second = std::iter::once(requests(140, 300, 900)).chain(parts(140));
+    let second = std::iter::once(requests(180, 300, 900)).chain(parts(180));
     let rows: Vec<[Row; 5]> = first.chain(second).collect();
     let found = traced(rows.iter().map(|rows| &rows[..]));
     assert_eq!(found.seen.pages, [125_000_000; 2]);
