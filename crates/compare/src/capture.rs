@@ -254,7 +254,7 @@ impl Capture {
             let rest =
                 if seen.pages.is_empty() { "so page load times are left out" } else { "which are left out" };
             format!(
-                "{} of {} may be several at once, {rest}",
+                "{} of {} have two readings (a document that begins as a part of another page ends, or several late requests), {rest}",
                 seen.unsure_pages,
                 counted(seen.all_pages, "page")
             )
@@ -268,6 +268,8 @@ impl Capture {
             some(seen.crowded, "packet", "of too many flows to distinguish: left out"),
             missed,
             unsure,
+            some(seen.lone_requests, "single web request", "beside or soon after a page: in no page"),
+            self.unknown_thinks(),
             some(
                 seen.without_rtt,
                 "connection",
@@ -279,12 +281,28 @@ impl Capture {
         .collect()
     }
 
+    /// The think times of servers that the capture does not show, and their bounds, in one sentence.
+    fn unknown_thinks(&self) -> Option<String> {
+        let CaptureStatistics { responses, unknown_thinks: count, think_bounds: (least, most), .. } =
+            self.seen;
+        let mean = |sum: u64| sum as f64 / count as f64 / 1e6;
+        (count > 0).then(|| {
+            format!(
+                "the think times of {count} of {} are not known: between {:.1} and {:.1} ms in the mean; the likeliest are played",
+                counted(responses, "response"),
+                mean(least),
+                mean(most)
+            )
+        })
+    }
+
     /// The description of the scenario, for the report.
     pub fn description(&self, mode: Mode) -> String {
         let model = match mode {
             Mode::Flows => {
                 "Connections repeat the requests, responses and think times of their applications, over TCP or QUIC. They \
-                 begin at their captured times. Datagrams are sent as captured, so applications that adapt to the network \
+                 begin at their captured times, and those that a page opens when the page has made the same progress. \
+                 Datagrams are sent as captured, so applications that adapt to the network \
                  (video calls, and QUIC that was open before) do not adapt here."
             }
             Mode::Replay => "Packets arrive when they were captured; senders do not react to delay or loss.",
@@ -404,6 +422,11 @@ impl Capture {
             "bytes_missed": seen.missed,
             "share_missed": self.missing(),
             "pages_unsure": seen.unsure_pages,
+            "web_requests_alone": seen.lone_requests,
+            "responses": seen.responses,
+            "think_times_unknown": seen.unknown_thinks,
+            "think_times_least_s": seen.think_bounds.0 as f64 / 1e9,
+            "think_times_most_s": seen.think_bounds.1 as f64 / 1e9,
         })
     }
 }

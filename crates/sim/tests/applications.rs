@@ -238,6 +238,64 @@ fn a_page_is_reported_beside_its_parts() {
     assert_eq!(log.of(FlowKind::Transfer).len(), 2);
 }
 
+/// A document takes 200 ms for its two round trips. 10 ms after it the page opens a connection, and on another
+/// one, which was open already, it requests an object after 20 ms. Their captured times do not matter.
+#[test]
+fn a_page_goes_on_when_its_document_has_arrived() {
+    let writes = |after: Value| {
+        let mut request = json!({ "side": "client", "bytes": 500, "cue": { "peer": 0 } });
+        if !after.is_null() {
+            request["after"] = after;
+        }
+        json!([request, { "side": "server", "bytes": 4_000, "cue": { "peer": 500 } }])
+    };
+    let once = json!([{ "writes": 2, "took": 0, "page": 0 }]);
+    let document = connection(&writes(Value::Null), &once);
+    let mut new = connection(&writes(Value::Null), &once);
+    new["tcp"]["start"] = json!(900_000_000);
+    new["tcp"]["after"] = json!({ "connection": 0, "bytes": 4_000, "pause": 10_000_000 });
+    let open = connection(&writes(json!({ "connection": 0, "bytes": 4_000, "pause": 20_000_000 })), &once);
+    let log = run(&[document.clone(), new.clone(), open]);
+    // The time of an object on the open connection counts from its own start, as it is the first one there.
+    assert_eq!(times(&log), [(0, 200), (0, 320), (210, 410)]);
+    let [page] = log.of(FlowKind::Group)[..] else { panic!("one page") };
+    assert_eq!((page.end.as_s() * 1e3).round(), 410.0);
+
+    // The document of another group is not played: the captured start counts.
+    let mut other = document;
+    other["tcp"]["group"] = json!("mail");
+    let (log, _) = run_at(Rate::gbit(1), 1, &[other, new], &json!({ "group": "web" }), Time::s(5));
+    assert_eq!(times(&log), [(900, 1_100)]);
+}
+
+/// With 0 bytes a connection starts with the other one, however late that is.
+#[test]
+fn spare_connections_start_together() {
+    let mut lines = [0, 1].map(|_| connection(&json!([]), &json!([])));
+    lines[0]["tcp"]["start"] = json!(500_000_000);
+    lines[1]["tcp"]["after"] = json!({ "connection": 0, "bytes": 0, "pause": 40_000_000 });
+    let (_, remarks) = run_at(Rate::gbit(1), 1, &lines, &json!({}), Time::ms(539));
+    assert_eq!(remarks, ["1 connections had not begun at the end of the run"]);
+    let (_, remarks) = run_at(Rate::gbit(1), 1, &lines, &json!({}), Time::ms(541));
+    assert_eq!(remarks, [""; 0]);
+}
+
+#[test]
+fn unknown_think_times_are_played_as_wished() {
+    let took = |think: &str| {
+        let response = json!({
+            "side": "server", "bytes": 4_000, "cue": { "peer": 500 }, "pause": 20_000_000,
+            "between": [10_000_000, 60_000_000]
+        });
+        let line = connection(
+            &json!([{ "side": "client", "bytes": 500, "cue": { "peer": 0 } }, response]),
+            &json!([{ "writes": 2, "took": 0 }]),
+        );
+        times(&run_at(Rate::gbit(1), 1, &[line], &json!({ "think": think }), Time::s(5)).0)
+    };
+    assert_eq!(["least", "likely", "most"].map(took), [[(0, 210)], [(0, 220)], [(0, 260)]]);
+}
+
 /// 100 kB at 100 kbit/s do not arrive within two seconds. Epochs that did not start count as unfinished, too.
 #[test]
 fn epochs_that_are_incomplete_at_the_end_are_unfinished() {

@@ -28,6 +28,14 @@ pub enum WorkloadError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A connection waits for itself, for a later one, or for one that does not exist.
+    #[error(
+        "connection {number}, counted from 0, waits for one that the file does not have, or starts after one that is not before it"
+    )]
+    Order {
+        /// Its place among the connections, from 0.
+        number: usize,
+    },
     /// A text is not a local side: [`Local`](crate::Local).
     #[error("\"{0}\" is neither a prefix such as 192.168.0.0/16 nor a MAC address such as 02:00:00:00:00:01")]
     Local(

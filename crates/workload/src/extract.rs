@@ -10,12 +10,14 @@ use giveway_qdisc::hash::SipHasher;
 use crate::busiest::{Seconds, Sum};
 use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
-use crate::model::{Adu, Connection, Direction, Side, Train, Workload};
+use crate::model::{Direction, Side, Train, Workload};
 use crate::names;
-use crate::pages::{self, PagePart};
+use crate::parts::Parts;
+use crate::paths::{Paths, RoundTrips};
 use crate::quic;
 use crate::seen::CaptureStatistics;
 use crate::tcp::{ACK, SYN, Tracker};
+use crate::think::{Measured, Waits};
 
 /// Flows are found by a keyed hash of their addresses and ports; the key is fixed, so that the same capture
 /// gives the same workload.
@@ -35,6 +37,7 @@ pub struct Extraction {
     flows: Vec<Flow>,
     first: Option<u64>,
     last: u64,
+    round_trips: Measured,
     seen: CaptureStatistics,
 }
 
@@ -71,8 +74,8 @@ struct Times {
 }
 
 const TCP: u8 = 6;
-const UDP: u8 = 17;
-const HTTPS: u16 = 443;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const HTTPS: u16 = 443;
 /// Packets of a TCP flow in one direction from which a missing answer is not an accident.
 const ONE_WAY: u64 = 5;
 
@@ -131,6 +134,9 @@ impl Extraction {
         let is_forward = flow.count(packet, ip, now);
         if let FlowState::Tcp(tracker) = &mut flow.kind {
             tracker.packet(if is_forward { Side::Client } else { Side::Server }, tcp, len, packet.bytes, now);
+            if let Some(trip) = tracker.measured {
+                self.round_trips.add(index as u32, trip);
+            }
         }
     }
 
@@ -186,7 +192,8 @@ impl Extraction {
                 flow.tuple = ip.tuple.reversed();
                 flow.macs = packet.mac.map(|macs| Macs { from: macs.to, to: macs.from });
             }
-            flow.kind = FlowState::Tcp(Box::new(Tracker::new(now)));
+            flow.kind =
+                FlowState::Tcp(Box::new(Tracker::new(now, names::is_web(&names::tcp(flow.tuple.to_port)))));
         }
         if let FlowState::Other { quic, .. } = &mut flow.kind
             && (ip.tuple.protocol, ip.tuple.to_port) == (UDP, HTTPS)
@@ -242,13 +249,11 @@ impl Extraction {
     /// The workload of everything that crosses the link between `local` and the rest.
     pub fn finish(mut self, local: &Local) -> (Workload, CaptureStatistics) {
         self.count_one_way();
-        let Extraction { flows, mut seen, last, .. } = self;
+        let Extraction { flows, round_trips, mut seen, last, .. } = self;
         seen.span = last;
-        let paths = Paths::of(&flows);
-        let mut workload = Workload { span: last, ..Workload::default() };
-        let mut parts: Vec<PagePart> = Vec::new();
+        let paths = Paths::of(flows.iter().filter_map(|flow| Some((flow.tuple, flow.round_trips()?))));
         let mut sums: [Sum; 2] = Default::default();
-        for flow in flows {
+        for flow in &flows {
             let Some(direction) = flow.direction(local) else {
                 seen.inside += flow.forward.0 + flow.reverse.0;
                 continue;
@@ -258,41 +263,48 @@ impl Extraction {
             for (seconds, direction) in flow.seconds.iter().zip([direction, direction.other()]) {
                 sums[direction as usize].add(seconds);
             }
+        }
+        seen.hours = [sums[0].hours(), sums[1].hours()];
+        seen.begin = self.first.unwrap_or(0);
+        seen.busiest = sums.map(|sum| sum.busiest());
+        let waits = Waits::new(round_trips, |flow, side| {
+            let flow = &flows[flow as usize];
+            let direction = flow.direction(local)?;
+            let direction = if side == Side::Client { direction } else { direction.other() };
+            Some((direction, paths.to(&flow.tuple, side.other())?))
+        });
+        let mut parts = Parts::new(last);
+        for flow in flows {
+            let Some(direction) = flow.direction(local) else { continue };
             match flow.kind {
                 FlowState::Tcp(tracker) => {
                     if tracker.refused || (tracker.begun && flow.reverse.0 == 0) {
                         seen.unanswered += 1;
                         continue;
                     }
-                    if !tracker.begun && tracker.first_times().next().is_none() {
+                    if !tracker.begun && tracker.has_no_data() {
                         seen.strays += 1;
                         continue;
                     }
                     seen.missed += tracker.missed();
-                    let rtt = paths.rtt(&flow.tuple);
-                    connection(flow.tuple, direction, *tracker, rtt, &mut workload, &mut parts, &mut seen);
+                    parts.connection(flow.tuple, direction, *tracker, &paths, &mut seen);
                 }
                 FlowState::Other { quic: Some(tracker), .. } if tracker.is_answered() => {
                     seen.quic += 1;
                     seen.quic_bytes += flow.forward.1 + flow.reverse.1;
                     let rtt = paths.rtt(&flow.tuple);
-                    quic_connection(direction, *tracker, rtt, &mut workload, &mut seen);
+                    parts.quic_connection(direction, *tracker, rtt, &mut seen);
                 }
                 FlowState::Other { forward, reverse, .. } => {
                     let port = names::server_port(flow.tuple.from_port, flow.tuple.to_port);
                     let group = names::other(flow.tuple.protocol, port);
                     for (times, direction) in [(forward, direction), (reverse, direction.other())] {
-                        workload.trains.extend(times.train(direction, &group));
+                        parts.trains.extend(times.train(direction, &group));
                     }
                 }
             }
         }
-        seen.hours = [sums[0].hours(), sums[1].hours()];
-        seen.begin = self.first.unwrap_or(0);
-        seen.busiest = sums.map(|sum| sum.busiest());
-        (seen.pages, seen.unsure_pages, seen.all_pages) = pages::number(&mut workload.connections, parts);
-        workload.connections.sort_by_key(|connection| connection.start);
-        workload.trains.sort_by_key(|train| train.start);
+        let mut workload = parts.finish(&waits, &paths, &mut seen);
         seen.connections = workload.connections.len() as u64 - seen.quic;
         seen.trains = workload.trains.len() as u64;
         seen.rtt = workload.rtt();
@@ -301,93 +313,15 @@ impl Extraction {
     }
 }
 
-fn connection(
-    tuple: FiveTuple,
-    direction: Direction,
-    tracker: Tracker,
-    rtt: Option<u64>,
-    workload: &mut Workload,
-    parts: &mut Vec<PagePart>,
-    seen: &mut CaptureStatistics,
-) {
-    let Tracker { start, begun, ended, .. } = tracker;
-    let firsts: Vec<u64> = tracker.first_times().collect();
-    let (adus, epochs) = tracker.close();
-    let mut adu = 0;
-    for (number, epoch) in epochs.iter().enumerate() {
-        let from = if number == 0 { start } else { firsts[adu] };
-        let mine = &adus[adu..][..epoch.adus as usize];
-        adu += mine.len();
-        parts.push(PagePart {
-            connection: workload.connections.len(),
-            epoch: number,
-            client: tuple.from,
-            is_upload: Adu::sum(mine, Side::Client) > Adu::sum(mine, Side::Server),
-            from,
-            until: from + epoch.took,
-        });
-    }
-    seen.open_before += u64::from(!begun);
-    seen.cut_off += u64::from(!ended);
-    seen.empty += u64::from(adus.is_empty());
-    seen.without_rtt += u64::from(rtt.is_none());
-    let group = names::tcp(tuple.to_port);
-    let quic = false;
-    workload.connections.push(Connection { quic, start, direction, rtt, group, begun, ended, adus, epochs });
-}
-
-fn quic_connection(
-    direction: Direction,
-    tracker: quic::Tracker,
-    rtt: Option<u64>,
-    workload: &mut Workload,
-    seen: &mut CaptureStatistics,
-) {
-    let (start, ended) = (tracker.start, tracker.is_over(workload.span));
-    let rtt = rtt.filter(|rtt| *rtt <= Workload::LONGEST);
-    let (adus, epochs) = tracker.close(ended);
-    seen.without_rtt += u64::from(rtt.is_none());
-    let group = names::other(UDP, HTTPS);
-    let (quic, begun) = (true, true);
-    workload.connections.push(Connection { quic, start, direction, rtt, group, begun, ended, adus, epochs });
-}
-
-/// Smallest round trips by pair of hosts. The value of a single connection may include queueing delay.
-struct Paths {
-    least: BTreeMap<Hosts, RoundTrips>,
-}
-
-/// A client and a server.
-type Hosts = ([u8; 16], [u8; 16]);
-/// From the capture point to the client and back, and to the server and back.
-type RoundTrips = (Option<u64>, Option<u64>);
-
-impl Paths {
-    fn of(flows: &[Flow]) -> Paths {
-        let mut least = BTreeMap::new();
-        for flow in flows {
-            let (client, server) = match &flow.kind {
-                FlowState::Tcp(tracker) => tracker.paths(),
-                FlowState::Other { quic: Some(tracker), .. } => tracker.handshake(),
-                FlowState::Other { .. } => continue,
-            };
-            let entry = least.entry((flow.tuple.from, flow.tuple.to)).or_insert((None, None));
-            let less = |known: Option<u64>, new: Option<u64>| [known, new].into_iter().flatten().min();
-            *entry = (less(entry.0, client), less(entry.1, server));
-        }
-        Paths { least }
-    }
-
-    /// The round-trip time between the hosts. If only one part of the path is measured, the other is zero.
-    fn rtt(&self, tuple: &FiveTuple) -> Option<u64> {
-        let (client, server) = *self.least.get(&(tuple.from, tuple.to))?;
-        let rtt = [client, server].into_iter().flatten().reduce(u64::saturating_add)?;
-        // A longer time cannot be a measurement: the clocks of a damaged capture jump.
-        (rtt <= Workload::LONGEST).then_some(rtt)
-    }
-}
-
 impl Flow {
+    /// Smallest round trips from the capture point to the client and to the server; `None` for datagrams.
+    fn round_trips(&self) -> Option<RoundTrips> {
+        match &self.kind {
+            FlowState::Tcp(tracker) => Some(tracker.paths()),
+            FlowState::Other { quic, .. } => quic.as_ref().map(|tracker| tracker.handshake()),
+        }
+    }
+
     /// Counts a packet. Returns true if it has the direction of the tuple.
     fn count(&mut self, packet: &Packet, ip: &Ip, now: u64) -> bool {
         let is_forward = ip.tuple == self.tuple;

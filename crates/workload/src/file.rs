@@ -109,7 +109,21 @@ impl Workload {
                 }
             }
         }
+        workload.check_order()?;
         Ok(workload)
+    }
+
+    /// Checks that connections wait for others that exist, and start after earlier ones, so that none waits for
+    /// itself.
+    fn check_order(&self) -> Result<(), WorkloadError> {
+        let wrong = |(number, connection): (usize, &Connection)| {
+            connection.waits_for().any(|other| other >= self.connections.len())
+                || connection.after.is_some_and(|after| after.connection >= number)
+        };
+        match self.connections.iter().enumerate().find(|each| wrong(*each)) {
+            Some((number, _)) => Err(WorkloadError::Order { number }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -176,11 +190,19 @@ fn check(connection: &Connection) -> Result<(), Invalid> {
     if connection.epochs.iter().any(|epoch| epoch.adus == 0) {
         return Err(Invalid::Rule("an exchange without writes"));
     }
+    if connection.adus.iter().any(|adu| adu.between.is_some_and(|(least, most)| least > most)) {
+        return Err(Invalid::Rule("between: the least time is longer than the greatest"));
+    }
     if connection.adus.iter().any(|adu| adu.bytes == 0) {
         return Err(Invalid::Rule("a write of 0 bytes"));
     }
     let times = [("start", connection.start), ("rtt", connection.rtt.unwrap_or(0))].into_iter();
-    let pauses = connection.adus.iter().map(|adu| ("pause", adu.think_time));
+    let pauses = connection.adus.iter().flat_map(|adu| {
+        let (least, most) = adu.between.unwrap_or_default();
+        [("pause", adu.think_time), ("between", least), ("between", most)]
+    });
+    let afters = connection.after.into_iter().chain(connection.adus.iter().filter_map(|adu| adu.after));
+    let pauses = pauses.chain(afters.map(|after| ("after: pause", after.pause)));
     let took = connection.epochs.iter().map(|epoch| ("took", epoch.took));
     if let Some((what, ns)) = times.chain(pauses).chain(took).find(|(_, ns)| *ns > Workload::LONGEST) {
         return Err(too_long(what, ns));

@@ -13,15 +13,17 @@
 //!   (b bytes) and a think time (t). The model is used in a general form, with one list of application data
 //!   units (ADUs) for both ends, so that it includes servers that send first, pushes and overlapping
 //!   requests.
-//! - Think times exclude the path: the last measured round trip from the capture point to the host is
-//!   subtracted.
-//! - The round-trip time of a connection is the smallest that was measured between its two hosts, by
-//!   handshakes or by acknowledgements: larger ones include queueing delay, which a simulation replaces with
-//!   its own.
+//! - A page is found by its structure: a document, and the connections and requests that begin after it. What
+//!   a page opens waits for the same progress of the page in a simulation, whenever that is ([`After`]).
+//! - Think times exclude the path, its queues at that time, delayed acknowledgements and losses. Where these
+//!   leave a think time open, the workload has its bounds beside the likeliest value ([`Adu::between`]).
+//! - The round-trip time of a connection is the sum of the smallest ones that were measured between the capture
+//!   point and each of its hosts, on any connection, by handshakes or by acknowledgements: larger ones include
+//!   queueing delay, which a simulation replaces with its own.
 //!
 //! # Limitations
-//! - Connections start at their captured times, even if their causes would come later or earlier in
-//!   a simulation.
+//! - Connections that no page opens start at their captured times, even if their causes would come later or
+//!   earlier in a simulation. So do clicks, unless they are requests on a connection that was open already.
 //! - Pauses of less than a round trip within a stream of data are not detected: the sender may have waited
 //!   for the application or for the network.
 //! - Datagrams are replayed as captured: a sender that adapts its rate (video calls, and QUIC connections
@@ -63,15 +65,18 @@ mod local;
 mod model;
 mod names;
 mod pages;
+mod parts;
+mod paths;
 mod quic;
 mod seen;
 mod stretches;
 mod tcp;
+mod think;
 mod timed;
 
 pub use datagrams::{Cursor, Datagrams};
 pub use error::WorkloadError;
 pub use extract::Extraction;
 pub use local::{Local, Prefix};
-pub use model::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
+pub use model::{Adu, After, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
 pub use seen::CaptureStatistics;

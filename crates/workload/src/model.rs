@@ -45,6 +45,10 @@ pub struct Connection {
     /// Time at which the client's first packet passed the link, ns after the first packet of the capture. For
     /// a connection that was open already: when its first packet was seen.
     pub start: u64,
+    /// The progress of another connection after which it starts, whenever that is, instead of at `start`: a
+    /// page opens it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<After>,
     /// Direction of the data of the client.
     #[serde(rename = "way")]
     pub direction: Direction,
@@ -78,9 +82,29 @@ pub struct Adu {
     /// The event that the application waits for.
     #[serde(rename = "cue")]
     pub trigger: Trigger,
-    /// Think time: from that event to the write, ns.
+    /// Think time: from that event to the write, ns. The likeliest value if `between` is given.
     #[serde(rename = "pause", default, skip_serializing_if = "is_zero")]
     pub think_time: u64,
+    /// The least and the greatest think time that the capture allows, ns; `None` if it shows the think time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<(u64, u64)>,
+    /// The progress of another connection for which the write waits, too: a page uses a connection that was
+    /// open already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<After>,
+}
+
+/// The progress of another connection, for which the client of a connection waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// The other connection: its place among the connections of the workload, from 0.
+    pub connection: usize,
+    /// Number of bytes of its server that have arrived at its client. With 0: it has started.
+    pub bytes: u64,
+    /// Think time: from that event to the reaction of the client, ns.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pause: u64,
 }
 
 /// The event that an application waits for before it writes an [`Adu`].
@@ -138,6 +162,17 @@ impl Connection {
         self.bytes(if direction == self.direction { Side::Client } else { Side::Server })
     }
 
+    /// The connections for whose progress this one waits.
+    pub(crate) fn waits_for(&self) -> impl Iterator<Item = usize> + '_ {
+        let writes = self.adus.iter().filter_map(|adu| adu.after);
+        self.after.into_iter().chain(writes).map(|after| after.connection)
+    }
+
+    /// The progress of other connections for which this one waits.
+    pub(crate) fn afters_mut(&mut self) -> impl Iterator<Item = &mut After> {
+        self.after.iter_mut().chain(self.adus.iter_mut().filter_map(|adu| adu.after.as_mut()))
+    }
+
     /// The epochs, each with its ADUs.
     pub fn epochs_with_adus(&self) -> impl Iterator<Item = (&Epoch, &[Adu])> {
         let mut rest = &self.adus[..];
@@ -150,6 +185,11 @@ impl Connection {
 }
 
 impl Adu {
+    /// An ADU that waits for nothing but its trigger, for a time that is known.
+    pub fn new(side: Side, bytes: u64, trigger: Trigger, think_time: u64) -> Adu {
+        Adu { side, bytes, trigger, think_time, between: None, after: None }
+    }
+
     /// Number of bytes of a side in a list of ADUs.
     pub fn sum(adus: &[Adu], side: Side) -> u64 {
         // Saturating, because the numbers of a file are not checked yet.

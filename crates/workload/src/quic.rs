@@ -130,8 +130,7 @@ impl Tracker {
             (trigger, _) => {
                 let (trigger, think_time) = trigger.unwrap_or((Trigger::Peer(0), 0));
                 me.current = Some(next);
-                let adu = Adu { side: from, bytes, trigger, think_time };
-                self.adus.push(TimedAdu::new(adu, now));
+                self.adus.push(TimedAdu::new(Adu::new(from, bytes, trigger, think_time), now));
             }
         }
     }
@@ -197,11 +196,11 @@ impl Tracker {
     }
 
     /// The data units, and the exchanges that they form.
-    pub fn close(self, is_over: bool) -> (Vec<Adu>, Vec<Epoch>) {
+    pub fn close(self, is_over: bool) -> (Vec<TimedAdu>, Vec<Epoch>) {
         let mut epochs = epochs(&self.adus, self.start);
         if let Some(last) = epochs.last_mut().filter(|_| !is_over) {
             last.whole = false;
         }
-        (self.adus.into_iter().map(|timed| timed.adu).collect(), epochs)
+        (self.adus, epochs)
     }
 }

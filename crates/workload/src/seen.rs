@@ -56,10 +56,18 @@ pub struct CaptureStatistics {
     pub missed: u64,
     /// Duration of each page in the web traffic, ns; empty if pages cannot be distinguished.
     pub pages: Vec<u64>,
-    /// Pages that may be several at once. They are not in `pages`.
+    /// Pages with two readings. They are not in `pages`.
     pub unsure_pages: u64,
     /// Number of all pages.
     pub all_pages: u64,
+    /// Single requests to web servers that may belong to a page or not. They are in no page.
+    pub lone_requests: u64,
+    /// Responses of servers over TCP to all that their client had sent.
+    pub responses: u64,
+    /// Of these: think times that the capture does not show. They have bounds.
+    pub unknown_thinks: u64,
+    /// Sums of the least and of the greatest think times of these, ns.
+    pub think_bounds: (u64, u64),
     /// Median round-trip time of the connections, ns.
     pub rtt: Option<u64>,
     /// Upstream packets and their IP bytes, of flows that cross the link.

@@ -4,7 +4,8 @@
 //! - A block bootstrap (H. R. Künsch, "The jackknife and the bootstrap for general stationary observations",
 //!   Annals of Statistics 17(3), 1989): stretches are drawn with replacement, and each draw is as long as the
 //!   whole. What belongs together within a stretch stays together, so a draw has the bursts of the capture.
-//! - A connection belongs to the stretch in which it starts, and continues beyond its end. Trains are cut at
+//! - A connection belongs to the stretch in which it starts, and continues beyond its end. Connections that
+//!   wait for each other belong to the stretch of the first of them. Trains are cut at
 //!   the ends of stretches, because a call that lasts for hours would otherwise be in one stretch only. The
 //!   parts that are drawn are one train again, so that quantiles cover the whole call.
 //! - A page whose connections start in several stretches is not a page any more: its parts would be
@@ -23,36 +24,69 @@ impl Workload {
     /// If `length` is 0.
     #[must_use]
     pub fn arranged(&self, length: u64, order: &[usize]) -> Workload {
-        let stretch = |start: u64| (start / length) as usize;
         let places = places(order);
-        let pages = self.pages_of_one_stretch(length);
+        let stretches = self.stretches(length);
+        let pages = self.pages_of_one_stretch(&stretches);
+        // Each connection with its place and its number here.
         let mut connections = Vec::new();
-        for connection in &self.connections {
-            for place in places.get(&stretch(connection.start)).into_iter().flatten() {
-                connections.push(moved(connection, *place, length, &pages));
+        for (number, connection) in self.connections.iter().enumerate() {
+            for place in places.get(&stretches[number]).into_iter().flatten() {
+                let shift = (*place as u64 * length, stretches[number] as u64 * length);
+                connections.push((moved(connection, *place, shift, &pages), *place, number));
             }
         }
         let trains = self.trains.iter().filter_map(|train| joined(cut(train, length), &places, length));
         let mut trains: Vec<Train> = trains.collect();
-        connections.sort_by_key(|connection: &Connection| connection.start);
+        connections.sort_by_key(|(connection, ..)| connection.start);
         trains.sort_by_key(|train: &Train| train.start);
+        let numbers = connections.iter().enumerate();
+        let numbers: BTreeMap<(usize, usize), usize> =
+            numbers.map(|(at, (_, place, number))| ((*place, *number), at)).collect();
+        let connections = connections.into_iter().map(|(mut connection, place, _)| {
+            for after in connection.afters_mut() {
+                after.connection = numbers[&(place, after.connection)];
+            }
+            connection
+        });
         let whole = |number: &usize| self.span.saturating_sub(*number as u64 * length).min(length);
         let last = order.last().map_or(0, whole);
         let span = (order.len().saturating_sub(1) as u64) * length + last;
-        Workload { span, connections, trains }
+        Workload { span, connections: connections.collect(), trains }
+    }
+
+    /// The stretch of each connection: that in which the first of all connections starts that wait for
+    /// each other.
+    fn stretches(&self, length: u64) -> Vec<usize> {
+        // Each connection points to one of its group, and the first one to itself.
+        let mut groups: Vec<usize> = (0..self.connections.len()).collect();
+        fn first(groups: &mut [usize], mut at: usize) -> usize {
+            while groups[at] != at {
+                groups[at] = groups[groups[at]];
+                at = groups[at];
+            }
+            at
+        }
+        for (number, connection) in self.connections.iter().enumerate() {
+            for other in connection.waits_for() {
+                let (a, b) = (first(&mut groups, number), first(&mut groups, other));
+                let start = |at: usize| (self.connections[at].start, at);
+                if start(a) < start(b) { groups[b] = a } else { groups[a] = b }
+            }
+        }
+        let stretch = |at| (self.connections[first(&mut groups, at)].start / length) as usize;
+        (0..self.connections.len()).map(stretch).collect()
     }
 
     /// The number of pages, and the stretch of each page that starts and ends in one.
-    fn pages_of_one_stretch(&self, length: u64) -> (u32, BTreeMap<u32, bool>) {
-        let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
+    fn pages_of_one_stretch(&self, stretches: &[usize]) -> (u32, BTreeMap<u32, bool>) {
+        let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
         let mut one: BTreeMap<u32, bool> = BTreeMap::new();
         let mut most = 0;
-        for connection in &self.connections {
-            let stretch = connection.start / length;
+        for (connection, stretch) in self.connections.iter().zip(stretches) {
             for page in connection.epochs.iter().filter_map(|epoch| epoch.page) {
                 most = most.max(page + 1);
-                let first = *seen.entry(page).or_insert(stretch);
-                *one.entry(page).or_insert(true) &= first == stretch;
+                let first = *seen.entry(page).or_insert(*stretch);
+                *one.entry(page).or_insert(true) &= first == *stretch;
             }
         }
         (most, one)
@@ -68,14 +102,15 @@ fn places(order: &[usize]) -> BTreeMap<usize, Vec<usize>> {
     places
 }
 
-/// A connection at another place. A page that is repeated gets a new number each time.
+/// A connection at another place, which starts at the first time instead of the second. A page that is
+/// repeated gets a new number each time.
 fn moved(
     connection: &Connection,
     place: usize,
-    length: u64,
+    (there, here): (u64, u64),
     (pages, one): &(u32, BTreeMap<u32, bool>),
 ) -> Connection {
-    let start = place as u64 * length + connection.start % length;
+    let start = there + (connection.start - here);
     let mut moved = Connection { start, ..connection.clone() };
     for epoch in &mut moved.epochs {
         epoch.page = epoch.page.filter(|page| one.get(page) == Some(&true)).map(|page| {
@@ -131,12 +166,13 @@ fn joined(parts: Vec<(usize, Train)>, places: &BTreeMap<usize, Vec<usize>>, leng
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Direction, Epoch};
+    use crate::model::{After, Direction, Epoch};
 
     fn connection(start: u64, page: Option<u32>) -> Connection {
         Connection {
             quic: false,
             start,
+            after: None,
             direction: Direction::Up,
             rtt: None,
             group: "web".into(),
@@ -174,6 +210,22 @@ mod tests {
         let connections = vec![connection(8, Some(0)), connection(11, Some(0)), connection(12, Some(1))];
         let workload = Workload { span: 20, connections, trains: Vec::new() };
         assert_eq!(starts(&workload.arranged(10, &[0, 1])), [(8, None), (11, None), (12, Some(3))]);
+    }
+
+    /// A page opens its second connection in the next stretch. It stays a page, and waits for the copy of its
+    /// document that is drawn with it.
+    #[test]
+    fn connections_that_wait_for_each_other_stay_together() {
+        let mut object = connection(12, Some(0));
+        object.after = Some(After { connection: 0, bytes: 9, pause: 2 });
+        let workload =
+            Workload { span: 30, connections: vec![connection(8, Some(0)), object], trains: Vec::new() };
+        let drawn = workload.arranged(10, &[0, 1, 0]);
+        assert_eq!(starts(&drawn), [(8, Some(0)), (12, Some(0)), (28, Some(2)), (32, Some(2))]);
+        let waits: Vec<_> =
+            drawn.connections.iter().map(|one| one.after.map(|after| after.connection)).collect();
+        assert_eq!(waits, [None, Some(0), None, Some(2)]);
+        assert_eq!(workload.arranged(10, &[1, 1]).connections, []);
     }
 
     /// Packets at 4, 9, 14 and 19 ns: two in each stretch. They stay one train, as a call stays one call.

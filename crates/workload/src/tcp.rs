@@ -5,10 +5,13 @@
 //! are those at which packets passed the capture point. The reaction of an end to a packet passes it later by
 //! the round trip between the capture point and that end, which data and their acknowledgements measure.
 
+use std::collections::VecDeque;
+
 use giveway_capture::Tcp;
 
 use crate::holes::Holes;
 use crate::model::{Adu, Epoch, Side, Trigger};
+use crate::think::{DELAYED_ACK, Reaction, RoundTrip};
 use crate::timed::{TimedAdu, epochs};
 
 // Bits of the flags of a TCP header.
@@ -25,11 +28,17 @@ const QUIET: u64 = 5_000_000;
 /// uses the same value.
 const STALL: u64 = 500_000_000;
 
-/// Largest delay of an acknowledgement on most systems, ns.
-const DELAYED_ACK: u64 = 40_000_000;
+/// As [`STALL`], for a sender that is away from the capture point, ns. A segment that was lost before the
+/// capture point leaves no trace but a pause of a retransmission timeout, which doubles up to 60 s or more
+/// (RFC 6298, sections 2.5 and 5.5).
+const TIMEOUT: u64 = 60_000_000_000;
 
 /// Largest round trip to a host that is taken as the capture point itself, ns.
-const AT_HOST: u64 = 1_000_000;
+pub(crate) const AT_HOST: u64 = 1_000_000;
+
+/// Smallest time between data of one side whose acknowledgements are measured, and maximum number of them.
+const APART: u64 = 5_000_000;
+const MEASURED: usize = 64;
 
 /// Smallest full segment, bytes: every host accepts segments of this size, RFC 9293, section 3.7.1.
 const SMALLEST_FULL: u32 = 536;
@@ -58,6 +67,10 @@ pub(crate) struct Tracker {
     server: Half,
     adus: Vec<TimedAdu>,
     pub packets: u64,
+    /// Keeps the times at which data of the server pass.
+    keeps_arrivals: bool,
+    /// The round trip that the last packet completed.
+    pub measured: Option<RoundTrip>,
 }
 
 /// One side as a sender.
@@ -70,8 +83,15 @@ struct Half {
     acked: u64,
     /// Number of bytes of the other side that were acknowledged when this side last sent data.
     acked_peer: u64,
-    /// Time at which its last new data passed.
+    /// Time at which its last new data passed, and the IP length of their packet.
     last_data: u64,
+    last_bytes: u32,
+    /// Time at which it last sent data again.
+    repeated: u64,
+    /// Data on their way whose acknowledgement is measured.
+    flight: VecDeque<Flight>,
+    /// The data whose round trip was just measured.
+    measured: Option<Flight>,
     /// Time at which all its data was last acknowledged.
     all_acked: u64,
     /// Its longest segment: data bytes and IP length, which options make differ.
@@ -92,6 +112,13 @@ struct Half {
     holes: Holes,
 }
 
+/// Data on their way: their end, the time at which they passed, and the IP length of their packet.
+struct Flight {
+    end: u64,
+    sent: u64,
+    length: u32,
+}
+
 #[derive(Clone, Copy, Default)]
 struct Path {
     least: Option<u64>,
@@ -99,8 +126,9 @@ struct Path {
 }
 
 impl Tracker {
-    /// A connection that starts with a packet at `now`.
-    pub fn new(now: u64) -> Tracker {
+    /// A connection that starts with a packet at `now`, and keeps the times at which data of its server pass or
+    /// not.
+    pub fn new(now: u64, keeps_arrivals: bool) -> Tracker {
         Tracker {
             start: now,
             begun: false,
@@ -114,6 +142,8 @@ impl Tracker {
             server: Half::new(),
             adus: Vec::new(),
             packets: 0,
+            keeps_arrivals,
+            measured: None,
         }
     }
 
@@ -132,6 +162,7 @@ impl Tracker {
     /// Handles a packet with `len` bytes of data and an IP length of `bytes`.
     pub fn packet(&mut self, from: Side, tcp: &Tcp, len: u32, bytes: u32, now: u64) {
         self.packets += 1;
+        self.measured = None;
         if tcp.flags & RST > 0 {
             self.refused |= self.begun && self.server.base.is_none() && from == Side::Server;
             self.ended = true;
@@ -153,8 +184,12 @@ impl Tracker {
         me.base.get_or_insert(first);
         if tcp.flags & ACK > 0 {
             let missed = peer.acknowledged(tcp.ack, len > 0, now);
+            if let Some(Flight { end, sent, length }) = peer.measured.take() {
+                let took = now.saturating_sub(sent);
+                self.measured = Some(RoundTrip { side: from.other(), sent, took, length, end });
+            }
             if missed > 0 {
-                self.wrote(from.other(), missed, now);
+                self.wrote(from.other(), missed, 0, now);
             }
         }
         if len > 0 {
@@ -175,7 +210,9 @@ impl Tracker {
             }
             (Side::Server, flags) if flags == SYN | ACK && self.begun => {
                 if self.answered.is_none() && !self.syn_retransmitted {
-                    self.client.path.add_handshake(now.saturating_sub(self.syn_at));
+                    let took = now.saturating_sub(self.syn_at);
+                    self.client.path.add_handshake(took);
+                    self.measured = Some(RoundTrip::of_handshake(Side::Client, self.syn_at, took));
                 }
                 if self.established.is_none() {
                     self.syn_retransmitted |= self.answered.is_some();
@@ -187,7 +224,9 @@ impl Tracker {
             (Side::Client, ACK) if self.established.is_none() => {
                 if let Some(answered) = self.answered {
                     if !self.syn_retransmitted {
-                        self.server.path.add_handshake(now.saturating_sub(answered));
+                        let took = now.saturating_sub(answered);
+                        self.server.path.add_handshake(took);
+                        self.measured = Some(RoundTrip::of_handshake(Side::Server, answered, took));
                     }
                     self.established = Some(now);
                 }
@@ -203,36 +242,44 @@ impl Tracker {
         me.holes.fill(begin, end);
         if end <= me.sent {
             me.timing = None; // a retransmission: the next acknowledgement is ambiguous
+            me.repeated = now;
+            me.flight.clear();
             return;
         }
         me.holes.open(me.sent, begin);
         let news = end - me.sent;
-        self.wrote(from, news, now);
+        self.wrote(from, news, bytes, now);
         let (me, peer) = self.halves(from);
         let acked_peer = peer.acked;
         me.acked_peer = acked_peer;
         me.longest = (me.longest.0.max(len), me.longest.1.max(bytes));
         let (most, most_bytes) = (me.longest.0.max(peer.longest.0), me.longest.1.max(peer.longest.1));
         me.ended = len < SMALLEST_FULL || (len < most && bytes < most_bytes);
-        me.last_data = now;
+        (me.last_data, me.last_bytes) = (now, bytes);
+        let apart = me.flight.back().is_none_or(|last| now.saturating_sub(last.sent) >= APART);
+        if apart && me.flight.len() < MEASURED {
+            me.flight.push_back(Flight { end, sent: now, length: bytes });
+        }
         if me.timing.is_none() {
             me.timing = Some((end, now));
         }
         me.sent = end;
     }
 
-    /// Adds new bytes of one side to its current ADU, or to a new one.
-    fn wrote(&mut self, from: Side, bytes: u64, now: u64) {
+    /// Adds new bytes of one side to its current ADU, or to a new one. The packet has this IP length.
+    fn wrote(&mut self, from: Side, bytes: u64, length: u32, now: u64) {
         let begins = self.begins(from, now);
         let next = self.adus.len();
         let (me, _) = self.halves(from);
         match (begins, me.current) {
             (None, Some(current)) => self.adus[current].extend(bytes, now),
-            (trigger, _) => {
-                let (trigger, think_time) = trigger.unwrap_or((Trigger::Peer(0), 0));
+            (begins, _) => {
+                let (trigger, think_time, reaction) = begins.unwrap_or((Trigger::Peer(0), 0, None));
                 me.current = Some(next);
-                let adu = Adu { side: from, bytes, trigger, think_time };
-                self.adus.push(TimedAdu::new(adu, now));
+                let mut timed = TimedAdu::new(Adu::new(from, bytes, trigger, think_time), now);
+                timed.reaction = reaction.map(|reaction| Reaction { first: length, ..reaction });
+                let keeps = self.keeps_arrivals && from == Side::Server;
+                self.adus.push(if keeps { timed.with_arrivals() } else { timed });
             }
         }
     }
@@ -244,7 +291,7 @@ impl Tracker {
     /// less than a full segment had nothing more to send: if it has received data since, it responds; if not,
     /// it paused, provided that the path does not explain the gap. After a full segment a new ADU needs a
     /// long gap, or that the other side has no data in flight, either.
-    fn begins(&self, from: Side, now: u64) -> Option<(Trigger, u64)> {
+    fn begins(&self, from: Side, now: u64) -> Option<(Trigger, u64, Option<Reaction>)> {
         let (me, peer) = match from {
             Side::Client => (&self.client, &self.server),
             Side::Server => (&self.server, &self.client),
@@ -252,26 +299,28 @@ impl Tracker {
         // The data of the other end measure the path between the capture point and this end.
         let path = peer.path.now();
         let after = |event: u64| now.saturating_sub(event).saturating_sub(path);
-        // A host that thinks for longer than it may delay an acknowledgement sends the acknowledgement first.
-        // So a response that carries the acknowledgement has at most that think time, and the rest is
-        // queueing delay on the path. There is no queue if the capture point is the host itself.
-        let at_host = peer.path.least.is_some_and(|least| least < AT_HOST);
-        let carries_ack = peer.all_acked == now && peer.acked == peer.sent;
-        let most = if carries_ack && !at_host { DELAYED_ACK } else { u64::MAX };
         // The think time of a response to all data of the other side. That of a response to a part is not
         // known.
-        let think_time = if peer.acked == peer.sent { after(peer.last_data).min(most) } else { 0 };
+        let reaction = (peer.acked == peer.sent).then_some(Reaction {
+            event: peer.last_data,
+            acked: (peer.all_acked < now).then_some(peer.all_acked),
+            carries_ack: peer.all_acked == now,
+            repeated: peer.repeated >= peer.last_data,
+            asked: peer.last_bytes,
+            first: 0,
+        });
+        let response = |bytes: u64| (Trigger::Peer(bytes), 0, reaction);
         if me.current.is_none() {
             let ready = match from {
                 Side::Client => self.answered,
                 Side::Server => self.established,
             };
             return Some(match (peer.acked, ready) {
-                (0, Some(ready)) => (Trigger::Peer(0), after(ready)),
+                (0, Some(ready)) => (Trigger::Peer(0), after(ready), Some(Reaction::to_handshake(ready))),
                 // Open before the capture: it begins with its first packet.
-                (0, None) if !self.begun => (Trigger::Peer(0), after(self.start)),
-                (0, None) => (Trigger::Peer(0), 0),
-                (acked, _) => (Trigger::Peer(acked), think_time),
+                (0, None) if !self.begun => (Trigger::Peer(0), after(self.start), None),
+                (0, None) => (Trigger::Peer(0), 0, None),
+                (acked, _) => response(acked),
             });
         }
         if me.acked < me.sent {
@@ -283,12 +332,17 @@ impl Tracker {
         // would always have data in flight.
         let took_turns = peer.acked == peer.sent;
         if peer.acked > me.acked_peer && (ended || took_turns || gap > STALL) {
-            return Some((Trigger::Peer(peer.acked), think_time));
+            return Some(response(peer.acked));
         }
-        let quiet = if ended { path / 4 + QUIET } else { STALL };
+        let at_host = peer.path.least.is_some_and(|least| least < AT_HOST);
+        let quiet = match (ended, at_host) {
+            (true, _) => path / 4 + QUIET,
+            (false, true) => STALL,
+            (false, false) => TIMEOUT,
+        };
         // The delay of a delayed acknowledgement is not a pause of the sender.
         let acked_at = me.last_data.saturating_add(me.path.now()).min(me.all_acked.max(me.last_data));
-        (gap > quiet).then(|| (Trigger::Own, after(acked_at)))
+        (gap > quiet).then(|| (Trigger::Own, after(acked_at), None))
     }
 
     fn halves(&mut self, from: Side) -> (&mut Half, &mut Half) {
@@ -304,13 +358,18 @@ impl Tracker {
         self.client.holes.bytes() + self.server.holes.bytes()
     }
 
+    /// True if no data passed.
+    pub fn has_no_data(&self) -> bool {
+        self.adus.is_empty()
+    }
+
     /// Smallest round trips from the capture point to the client and to the server.
     pub fn paths(&self) -> (Option<u64>, Option<u64>) {
         (self.server.path.least, self.client.path.least)
     }
 
     /// The ADUs, and the epochs that they form.
-    pub fn close(self) -> (Vec<Adu>, Vec<Epoch>) {
+    pub fn close(self) -> (Vec<TimedAdu>, Vec<Epoch>) {
         let mut epochs = epochs(&self.adus, self.start);
         if let Some(first) = epochs.first_mut() {
             first.whole = self.begun;
@@ -318,17 +377,12 @@ impl Tracker {
         if let Some(last) = epochs.last_mut().filter(|_| !self.ended && self.is_busy()) {
             last.whole = false;
         }
-        (self.adus.into_iter().map(|timed| timed.adu).collect(), epochs)
+        (self.adus, epochs)
     }
 
     /// True if any data is unacknowledged.
     fn is_busy(&self) -> bool {
         self.client.acked < self.client.sent || self.server.acked < self.server.sent
-    }
-
-    /// The time at which the first byte of each ADU passed.
-    pub fn first_times(&self) -> impl Iterator<Item = u64> + '_ {
-        self.adus.iter().map(|timed| timed.first)
     }
 }
 
@@ -340,6 +394,10 @@ impl Half {
             acked: 0,
             acked_peer: 0,
             last_data: 0,
+            last_bytes: 0,
+            repeated: 0,
+            flight: VecDeque::new(),
+            measured: None,
             all_acked: 0,
             longest: (0, 0),
             ended: false,
@@ -379,6 +437,12 @@ impl Half {
         let position = position.min(self.sent + missed);
         if position > self.acked {
             self.acked = position;
+            let mut sent = None;
+            while self.flight.front().is_some_and(|first| first.end <= position) {
+                sent = self.flight.pop_front();
+            }
+            // A response has the think time in its round trip.
+            self.measured = sent.filter(|_| !with_data);
             if let Some((end, sent)) = self.timing
                 && position >= end
             {

@@ -2,7 +2,7 @@
 //!
 //! In all of them the round-trip time is 30 ms, and a full segment has 1,000 bytes.
 
-use crate::support::{C, Row, S, Trace};
+use crate::support::{C, Row, S, Trace, adus};
 
 const NOTHING: [&str; 0] = [];
 
@@ -43,6 +43,46 @@ fn a_request_seen_at_the_client() {
     assert!(connection.begun && connection.ended && connection.epochs[0].whole);
     assert_eq!((connection.start, connection.group.as_str()), (0, "web"));
     assert_eq!((found.seen.connections, found.seen.missed, found.seen.cut_off), (1, 0, 0));
+}
+
+/// An upload fills the queue. Its packets of 1,040 bytes arrive every 20 ms, so one takes that long, and a short
+/// request waits for 180 ms where they take 200 ms.
+#[test]
+fn other_data_at_the_same_time_show_the_queue() {
+    let mut upload = opened(&[]);
+    for number in 0..25u32 {
+        let (at, seq) = (100 + 20 * u64::from(number), 1 + 1000 * number);
+        upload.extend([(at, C, ".", seq, 1000, 1), (at + 230, S, ".", 1, 0, seq + 1000)]);
+    }
+    let opened = [(100, C, "S", 0, 0, 0), (310, S, "S.", 0, 0, 1), (330, C, ".", 1, 20, 1)];
+    let response = |rows: &[Row]| {
+        let found = Trace::new().tcp(&upload).between((20, 40_001), (10, 443)).tcp(&opened).tcp(rows).found();
+        adus(&found.workload.connections[1])[1].clone()
+    };
+    assert_eq!(response(&[(540, S, ".", 1, 700, 21)]), "server 700 B after 20 B, 0 ms");
+    assert_eq!(response(&[(571, S, ".", 1, 700, 21)]), "server 700 B after 20 B, 30 ms");
+    // An acknowledgement that waited for 20 ms shows that the request did not wait for longer.
+    let acknowledged = response(&[(380, S, ".", 1, 0, 21), (540, S, ".", 1, 700, 21)]);
+    assert_eq!(acknowledged, "server 700 B after 20 B, 160 ms");
+}
+
+/// The server needs 50 ms. It shows that without a queue; with one, its think time is between bounds, and the
+/// known one is in them.
+#[test]
+fn the_known_think_time_of_a_server_is_the_likeliest() {
+    let quick = opened(&[(30, C, ".", 1, 300, 1), (60, S, ".", 1, 0, 301), (110, S, ".", 1, 700, 301)]);
+    let known = Trace::of(&quick);
+    assert_eq!(known.adus()[1], "server 700 B after 300 B, 50 ms");
+    let late = [
+        (1_000, C, "S", 0, 0, 0),
+        (1_200, S, "S.", 0, 0, 1),
+        (1_200, C, ".", 1, 300, 1),
+        (1_440, S, ".", 1, 0, 301), // the acknowledgement is delayed by 40 ms, and 200 ms are queues and path
+        (1_450, S, ".", 1, 700, 301),
+    ];
+    let found = Trace::new().tcp(&quick).between((20, 40_001), (10, 80)).tcp(&late).found();
+    let response = "server 700 B after 300 B, 50 ms, or 10 to 50 ms";
+    assert_eq!(adus(&found.workload.connections[1])[1], response);
 }
 
 /// 10 ms to the client and back, 20 ms to the server and back.
@@ -178,11 +218,27 @@ fn after_a_full_segment_only_a_long_pause_begins_a_new_adu() {
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 1000, 301),
         (60, C, ".", 301, 0, 1001),
-        (400, S, ".", 1001, 1000, 301), // the network may cause this pause
-        (400, C, ".", 301, 0, 2001),
-        (1030, S, ".", 2001, 1000, 301), // 600 ms
+        (1060, S, ".", 1001, 1000, 301), // a lost segment, sent again after a timeout, makes this pause, too
+        (1060, C, ".", 301, 0, 2001),
+        (62_090, S, ".", 2001, 1000, 301), // 61 s
     ]));
-    assert_eq!(found.adus()[1..], ["server 2000 B after 300 B, 0 ms", "server 1000 B after its own, 600 ms"]);
+    let pause = "server 1000 B after its own, 61000 ms";
+    assert_eq!(found.adus()[1..], ["server 2000 B after 300 B, 0 ms", pause]);
+}
+
+/// A capture at the sender shows segments that are sent again, so a shorter pause is one of the application.
+#[test]
+fn at_the_sender_half_a_second_begins_a_new_adu() {
+    let found = Trace::of(&opened(&[
+        (30, C, ".", 1, 1000, 1),
+        (60, S, ".", 1, 0, 1001),
+        (460, C, ".", 1001, 1000, 1),
+        (490, S, ".", 1, 0, 2001),
+        (1091, C, ".", 2001, 1000, 1), // 601 ms
+        (1121, S, ".", 1, 0, 3001),
+    ]));
+    let pause = "client 1000 B after its own, 601 ms";
+    assert_eq!(found.adus(), ["client 2000 B once connected, 0 ms", pause]);
 }
 
 /// The second request leaves before the first response is complete. The two responses cannot be
@@ -245,11 +301,13 @@ fn the_length_of_segments_may_vary_with_their_options() {
 fn queueing_delay_does_not_count_as_think_time() {
     let queued = (230, S, ".", 1, 700, 301);
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), queued]));
-    assert_eq!(found.adus()[1], "server 700 B after 300 B, 40 ms");
-    // The server acknowledges, and responds 170 ms after the request arrived: 60 ms are the path and the
-    // delay of the acknowledgement.
+    assert_eq!(found.adus()[1], "server 700 B after 300 B, 0 ms, or 0 to 40 ms");
+    assert_eq!((found.seen.responses, found.seen.unknown_thinks), (1, 1));
+    assert_eq!(found.seen.think_bounds, (0, 40_000_000));
+    // The server acknowledges, and responds 140 ms later. The acknowledgement may have been delayed by 30 ms,
+    // or it waited as long as the request.
     let found = Trace::of(&opened(&[(30, C, ".", 1, 300, 1), (90, S, ".", 1, 0, 301), queued]));
-    assert_eq!(found.adus()[1], "server 700 B after 300 B, 170 ms");
+    assert_eq!(found.adus()[1], "server 700 B after 300 B, 140 ms, or 140 to 170 ms");
     // At the host of the capture the time is exact, because some systems delay acknowledgements for longer.
     let found = Trace::of(&opened(&[
         (30, C, ".", 1, 300, 1),
@@ -260,6 +318,15 @@ fn queueing_delay_does_not_count_as_think_time() {
 }
 
 // -- handshakes -------------------------------------------------------------------------------------
+
+/// The second client reaches the server only while there is a queue. The first one has measured the path to it.
+#[test]
+fn the_path_to_a_server_is_that_of_all_its_clients() {
+    let queued = [(500, C, "S", 0, 0, 0), (700, S, "S.", 0, 0, 1), (700, C, ".", 1, 0, 1)];
+    let found = Trace::new().tcp(&AT_CLIENT).between((21, 40_000), (10, 80)).tcp(&queued).found();
+    let rtts: Vec<_> = found.workload.connections.iter().map(|connection| connection.rtt).collect();
+    assert_eq!(rtts, [Some(30_000_000); 2]);
+}
 
 #[test]
 fn a_lost_syn_gives_no_round_trip_sample() {
@@ -386,8 +453,8 @@ fn retransmissions_are_not_counted_twice() {
         (470, S, ".", 501, 700, 301), // other boundaries: 200 bytes of it are new
         (470, C, ".", 301, 0, 1201),
     ]));
-    // 200 ms more than the path, but without an earlier acknowledgement, so it is not think time.
-    assert_eq!(found.adus()[1], "server 1200 B after 300 B, 40 ms");
+    // It is not known which request was answered. The response carries the acknowledgement.
+    assert_eq!(found.adus()[1], "server 1200 B after 300 B, 0 ms, or 0 to 40 ms");
     assert_eq!(found.connection().bytes(giveway_workload::Side::Client), 300);
     assert_eq!(found.rtt(), Some(30), "the response to a retransmitted request is not measured");
 }

@@ -1,6 +1,6 @@
 //! The file format of workloads.
 
-use giveway_workload::{Adu, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
+use giveway_workload::{Adu, After, Connection, Direction, Epoch, Side, Train, Trigger, Workload};
 use proptest::prelude::*;
 
 fn direction() -> impl Strategy<Value = Direction> {
@@ -16,8 +16,13 @@ fn adu() -> impl Strategy<Value = Adu> {
     let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
     let trigger = prop_oneof![Just(Trigger::Own), any::<u64>().prop_map(Trigger::Peer)];
     let bytes = 1..Workload::MAX_BYTES / 16;
-    let parts = (side, bytes, trigger, time());
-    parts.prop_map(|(side, bytes, trigger, think_time)| Adu { side, bytes, trigger, think_time })
+    let between = prop::option::of((time(), time()).prop_map(|(a, b)| (a.min(b), a.max(b))));
+    // The first connection waits for none.
+    let parts = (side, bytes, trigger, time(), between);
+    parts.prop_map(|(side, bytes, trigger, think_time, between)| Adu {
+        between,
+        ..Adu::new(side, bytes, trigger, think_time)
+    })
 }
 
 fn epoch() -> impl Strategy<Value = (Vec<Adu>, Epoch)> {
@@ -34,7 +39,19 @@ fn connection() -> impl Strategy<Value = Connection> {
     let fields = (time(), direction(), prop::option::of(time()), ".*", any::<bool>(), any::<bool>());
     (fields, parts).prop_map(|((start, direction, rtt, group, begun, ended), parts)| {
         let (adus, epochs): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        Connection { quic: false, start, direction, rtt, group, begun, ended, adus: adus.concat(), epochs }
+        let after = None;
+        Connection {
+            quic: false,
+            start,
+            after,
+            direction,
+            rtt,
+            group,
+            begun,
+            ended,
+            adus: adus.concat(),
+            epochs,
+        }
     })
 }
 
@@ -86,6 +103,24 @@ fn a_file_by_hand() {
     assert_eq!(connection.epochs[0].page, None);
     assert_eq!((connection.bytes_on(Direction::Down), connection.bytes_on(Direction::Up)), (5000, 300));
     assert_eq!(workload.trains[0].packets.iter().collect::<Vec<_>>(), [(0, 120)]);
+}
+
+#[test]
+fn a_connection_may_wait_for_another() {
+    let line = |after: &str| {
+        format!(r#"{{"tcp":{{"start":0,{after}"way":"up","group":"web","writes":[],"exchanges":[]}}}}"#)
+    };
+    let read = |lines: &[&str]| {
+        let lines: Vec<String> = lines.iter().map(|after| line(after)).collect();
+        Workload::read(format!("{{\"giveway_workload\":1,\"span\":9}}\n{}\n", lines.join("\n")).as_bytes())
+    };
+    let after = |connection: usize| format!(r#""after":{{"connection":{connection},"bytes":7,"pause":5}},"#);
+    let workload = read(&["", &after(0)]).unwrap();
+    assert_eq!(workload.connections[1].after, Some(After { connection: 0, bytes: 7, pause: 5 }));
+    for other in [1, 2] {
+        let error = read(&["", &after(other)]).unwrap_err().to_string();
+        assert!(error.starts_with("connection 1, counted from 0, waits for one"), "{error}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The parts of a workload other than connections: trains of datagrams, pages, and groups.
 
-use crate::support::{C, From, Row, S, Trace};
+use crate::support::{C, Found, From, Row, S, Trace};
 use giveway_capture::Tunnel;
-use giveway_workload::{Connection, Direction, Side, Trigger};
+use giveway_workload::{After, Connection, Direction, Side, Trigger};
 
 // -- trains -----------------------------------------------------------------------------------------
 
@@ -114,49 +114,164 @@ fn pages(connections: &[Connection]) -> Vec<Option<u32>> {
     connections.iter().map(|connection| connection.epochs[0].page).collect()
 }
 
+/// What each connection waits for: the other one, its bytes, and the pause in milliseconds.
+fn afters(found: &Found) -> Vec<Option<(usize, u64, u64)>> {
+    let ms = |after: After| (after.connection, after.bytes, after.pause / 1_000_000);
+    found.workload.connections.iter().map(|connection| connection.after.map(ms)).collect()
+}
+
+/// The rows of several connections of client 20 to server 10, each with its own port.
+fn traced<'a>(connections: impl IntoIterator<Item = &'a [Row]>) -> Found {
+    let ports = (40_000..).zip(connections);
+    ports.fold(Trace::new(), |trace, (port, rows)| trace.between((20, port), (10, 443)).tcp(rows)).found()
+}
+
+/// The response arrives at 60 ms and names two objects. The connections for them open 5 and 6 ms later, and a
+/// second later the next document is requested.
 #[test]
-fn a_quiet_second_separates_pages() {
-    let found = Trace::new()
-        .tcp(&requests(0, 300, 900))
-        .between((20, 40_001), (11, 443))
-        .tcp(&requests(40, 300, 900))
-        .between((20, 40_002), (12, 443))
-        .tcp(&requests(1_100, 300, 900)) // exactly a second after the last byte: the same page
-        .between((20, 40_003), (12, 443))
-        .tcp(&requests(2_161, 300, 900)) // 1,001 ms
-        .found();
-    assert_eq!(pages(&found.workload.connections), [Some(0), Some(0), Some(0), Some(1)]);
-    assert_eq!(found.seen.pages, [1_160_000_000, 60_000_000]);
+fn a_page_is_a_document_and_the_connections_that_open_after_it() {
+    let page = |at: u64| [requests(at, 300, 900), requests(at + 65, 300, 700), requests(at + 66, 300, 700)];
+    let found = traced([page(0), page(1_060)].iter().flatten().map(|rows| &rows[..]));
+    assert_eq!(pages(&found.workload.connections), [Some(0), Some(0), Some(0), Some(1), Some(1), Some(1)]);
+    assert_eq!(found.seen.pages, [126_000_000; 2]);
+    let [first, second] = [0, 3].map(|document| [5, 6].map(|pause| Some((document, 900, pause))));
+    assert_eq!(afters(&found), [&[None], &first[..], &[None], &second[..]].concat());
+}
+
+/// A client clicks every 1.5 s. Each document takes 2 s, and two objects come after it.
+#[test]
+fn clicks_while_a_document_arrives_are_other_pages() {
+    let document = |at: u64| {
+        [
+            (at, C, "S", 0, 0, 0),
+            (at + 30, S, "S.", 0, 0, 1),
+            (at + 30, C, ".", 1, 300, 1),
+            (at + 1_000, S, ".", 1, 1_000, 301),
+            (at + 1_000, C, ".", 301, 0, 1_001),
+            (at + 2_000, S, ".", 1_001, 600, 301),
+            (at + 2_000, C, ".", 301, 0, 1_601),
+        ]
+    };
+    let mut rows: Vec<Vec<Row>> = Vec::new();
+    for click in 0..40 {
+        let at = 1_500 * click;
+        rows.push(document(at).to_vec());
+        rows.extend([2_004, 2_005].map(|after| requests(at + after, 300, 700).to_vec()));
+    }
+    let found = traced(rows.iter().map(|rows| &rows[..]));
+    assert_eq!(found.seen.pages, [2_065_000_000; 40]);
+    assert_eq!((found.seen.unsure_pages, found.seen.lone_requests), (0, 0));
+}
+
+/// The parser of a browser requests what the first part of a document names.
+#[test]
+fn connections_may_open_while_the_document_arrives() {
+    let document = [
+        (0, C, "S", 0, 0, 0),
+        (30, S, "S.", 0, 0, 1),
+        (30, C, ".", 1, 300, 1),
+        (60, S, ".", 1, 1_000, 301),
+        (400, S, ".", 1_001, 1_000, 301),
+        (800, S, ".", 2_001, 600, 301),
+    ];
+    let found = traced([&document[..], &requests(402, 300, 900), &requests(403, 300, 900)]);
+    assert_eq!(pages(&found.workload.connections), [Some(0); 3]);
+    assert_eq!(afters(&found), [None, Some((0, 2_000, 2)), Some((0, 2_000, 3))]);
+}
+
+/// Nothing has arrived that could name another object: the second connection is opened in advance.
+#[test]
+fn a_spare_connection_belongs_to_its_click() {
+    let found = traced([&requests(0, 300, 900)[..], &requests(40, 300, 900)]);
+    assert_eq!(
+        (pages(&found.workload.connections), afters(&found)),
+        (vec![Some(0); 2], vec![None, Some((0, 0, 40))])
+    );
+    assert_eq!(found.seen.pages, [100_000_000]);
+}
+
+/// The connections of the first page stay open, and the next page uses them.
+#[test]
+fn a_page_on_open_connections_waits_for_its_document() {
+    let again = |first: [Row; 5], at: u64| {
+        let next =
+            [(at, C, ".", 301, 300, 901), (at + 30, S, ".", 901, 500, 601), (at + 30, C, ".", 601, 0, 1_401)];
+        [&first[..], &next].concat()
+    };
+    let document = again(requests(0, 300, 900), 3_000);
+    let objects = [62, 63].map(|at| again(requests(at, 300, 900), 2_970 + at + 2));
+    let found = traced([&document[..], &objects[0], &objects[1]]);
+    for connection in &found.workload.connections {
+        assert_eq!(connection.epochs.iter().map(|epoch| epoch.page).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    }
+    let waits = |at: usize| found.workload.connections[at].adus[2].after;
+    let after = |pause: u64| Some(After { connection: 0, bytes: 1_400, pause: pause * 1_000_000 });
+    assert_eq!([waits(0), waits(1), waits(2)], [None, after(4), after(5)]);
+    assert_eq!(found.workload.connections[1].adus[2].think_time, 0);
+}
+
+/// A document begins 10 ms after a part of another page has ended. That is a click, or a frame of that page.
+#[test]
+fn a_document_that_follows_a_part_of_another_page_has_two_readings() {
+    let ends = [0, 65, 66, 136, 201, 202];
+    let rows = ends.map(|at| requests(at, 300, 900));
+    let found = traced(rows.iter().map(|rows| &rows[..]));
+    assert_eq!(pages(&found.workload.connections), [None; 6]);
+    assert_eq!((found.seen.all_pages, found.seen.unsure_pages), (2, 2));
+}
+
+/// The client takes 1 ms after documents. A document that it requests 55 ms after the last part of a page is a
+/// click.
+#[test]
+fn a_document_that_begins_later_than_usual_is_a_click() {
+    let parts = |at: u64| (1..=5).map(move |after| requests(at + 60 + after, 300, 900));
+    let first = std::iter::once(requests(0, 300, 900)).chain(parts(0));
+    let second = std::iter::once(requests(180, 300, 900)).chain(parts(180));
+    let rows: Vec<[Row; 5]> = first.chain(second).collect();
+    let found = traced(rows.iter().map(|rows| &rows[..]));
+    assert_eq!(found.seen.pages, [125_000_000; 2]);
 }
 
 /// A browser that waits for a response does not ask for more: a request during a long download is another
 /// page.
 #[test]
 fn a_response_on_its_way_holds_no_page_open() {
-    let slow = |at: u64| {
-        let mut rows = requests(at, 300, 900);
-        rows[3].0 += 5_000;
-        rows[4].0 += 5_000;
-        rows
-    };
-    let found =
-        Trace::new().tcp(&slow(0)).between((20, 40_001), (11, 443)).tcp(&requests(1_500, 300, 900)).found();
+    let mut slow = requests(0, 300, 900);
+    slow[3].0 += 5_000;
+    slow[4].0 += 5_000;
+    let found = traced([&slow[..], &requests(1_500, 300, 900)]);
     assert_eq!(pages(&found.workload.connections), [Some(0), Some(1)]);
     assert_eq!((found.seen.pages, found.seen.unsure_pages), (vec![5_060_000_000, 60_000_000], 0));
 }
 
-/// The document, and what it names, are two rounds. A third round may be another page.
+/// A single request to another server within a second is a late part of the page, or a click. It is in no page.
 #[test]
-fn a_third_round_of_requests_may_be_another_page() {
+fn a_single_request_soon_after_a_page_is_left_out() {
     let found = Trace::new()
         .tcp(&requests(0, 300, 900))
         .between((20, 40_001), (11, 443))
         .tcp(&requests(1_040, 300, 900))
         .between((20, 40_002), (11, 443))
-        .tcp(&requests(2_080, 300, 900))
+        .tcp(&requests(2_101, 300, 900))
         .found();
-    assert_eq!(pages(&found.workload.connections), [None; 3]);
-    assert_eq!((found.seen.pages.len(), found.seen.unsure_pages), (0, 1));
+    assert_eq!(pages(&found.workload.connections), [Some(0), None, Some(1)]);
+    assert_eq!((found.seen.all_pages, found.seen.lone_requests), (2, 1));
+}
+
+/// Requests on one connection with pauses of half a second: the second pause may be another page.
+#[test]
+fn more_than_one_late_round_may_be_several_pages() {
+    let rounds = |count: u32| {
+        let mut rows = requests(0, 300, 900).to_vec();
+        for round in 1..=count {
+            let (at, up, down) = (560 * u64::from(round), 1 + 300 * round, 1 + 900 * round);
+            rows.extend([(at, C, ".", up, 300, down), (at + 30, S, ".", down, 900, up + 300)]);
+            rows.push((at + 30, C, ".", up + 300, 0, down + 900));
+        }
+        traced([&rows[..]]).seen
+    };
+    assert_eq!((rounds(1).pages, rounds(1).unsure_pages), (vec![590_000_000], 0));
+    assert_eq!((rounds(2).pages.len(), rounds(2).unsure_pages), (0, 1));
 }
 
 #[test]

@@ -179,7 +179,7 @@ pub fn findings(found: &[String], mode: Mode, out: &mut dyn Write) -> io::Result
     }
     let limits = match mode {
         Mode::Flows => {
-            "connections begin at their captured times, pauses have their captured length, and datagrams (calls) do not \
+            "connections begin at their captured times or with their page, pauses have their captured length, and datagrams (calls) do not \
              react."
         }
         Mode::Replay => "senders do not react: lost packets are not retransmitted, and no sender slows down.",

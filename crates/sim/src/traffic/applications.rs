@@ -5,6 +5,8 @@
 //!   (ADU) waits for its trigger (bytes of the other side, or the acknowledgement of its own data), then for
 //!   its think time, and goes through TCP at the rate that the simulated network allows. A QUIC connection
 //!   goes through QUIC, as one stream in each direction.
+//! - A connection that a page opens starts when the connection before it has made the progress that its client
+//!   waited for. Its captured start counts only if that connection is not played.
 //! - A connection crosses the network between the pair's nodes; the rest of its path is the access delay of
 //!   the far host, so that its round-trip time without queueing delay is the measured one.
 //! - Datagrams leave at their captured times, because the reaction of their senders is not known.
@@ -14,7 +16,8 @@
 //!
 //! # Deviations
 //! - The header of the crate `workload` lists the limitations of the model. Connections start at their
-//!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ.
+//!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ. Those
+//!   that wait for another connection have no delay of their own.
 //! - Connections without a measured round trip get the median of the others, or 30 ms where there are none.
 //! - The think time of a client before its first write is exact if it is at least half a round trip. Up to a
 //!   quarter it is taken as zero, and between the two as a half: the source receives an event when the
@@ -35,7 +38,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use giveway_qdisc::{Ending, FlowKind, FlowReport, Invalid, Span, Streams, Time};
-use giveway_workload::{Adu, Connection, Cursor, Direction, Side as End, Train, Trigger, Workload};
+use giveway_workload::{Adu, After, Connection, Cursor, Direction, Side as End, Train, Trigger, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +64,22 @@ pub struct Config {
     /// Each seed has another draw, the same for all groups of the file. Default: no draw, the whole workload.
     #[serde(default)]
     pub resample: Option<Span>,
+    /// The think times that are played where the capture does not show them.
+    #[serde(default)]
+    pub think: Think,
+}
+
+/// The think times that are played where the capture does not show them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Think {
+    /// The likeliest ones.
+    #[default]
+    Likely,
+    /// The least ones that the capture allows.
+    Least,
+    /// The greatest ones that the capture allows.
+    Most,
 }
 
 impl Traffic for Config {
@@ -98,13 +117,25 @@ impl Traffic for Config {
             context.start + Span::ns(at) + Span::from_ps(late)
         };
         let mut pending = BinaryHeap::new();
-        let mut replays = Vec::new();
-        for plan in workload.connections.into_iter().filter(|plan| mine(&plan.group)) {
+        let mut replays: Vec<Replay> = Vec::new();
+        let mut waiting = Waiting::default();
+        // The place of each connection of the file among those that are played.
+        let mut numbers = 0..;
+        let place = |plan: &Connection| if mine(&plan.group) { numbers.next() } else { None };
+        let places: Vec<Option<usize>> = workload.connections.iter().map(place).collect();
+        for mut plan in workload.connections.into_iter().filter(|plan| mine(&plan.group)) {
+            let number = replays.len();
+            waiting.add(&mut plan, number, &places);
+            for adu in &mut plan.adus {
+                adu.think_time = self.think.of(adu);
+            }
             let rtt = self.rtt.unwrap_or_else(|| plan.rtt.map_or(median, Span::ns));
             // The start of a connection is when its first packet passes the link. A client on the far side
             // sends it half a round trip earlier.
             let away = if plan.direction == Direction::Up { 0 } else { (rtt / 2).as_ps() / 1000 };
-            pending.push(Reverse((begins(plan.start.saturating_sub(away)), replays.len(), Action::Begin)));
+            if plan.after.is_none() {
+                pending.push(Reverse((begins(plan.start.saturating_sub(away)), number, Action::Begin)));
+            }
             replays.push(Replay::new(plan, rtt, (near, far)));
         }
         let mut trains = Vec::new();
@@ -126,6 +157,7 @@ impl Traffic for Config {
             trains,
             by_conn: BTreeMap::new(),
             pending,
+            waiting,
             pages,
             stop: context.stop,
         }))
@@ -167,8 +199,8 @@ struct Applications {
     trains: Vec<Running>,
     /// Index of the replay of each open connection.
     by_conn: BTreeMap<ConnId, usize>,
-    /// Pending actions: time, index of the replay or the train, and the action.
-    pending: BinaryHeap<Reverse<(Time, usize, Action)>>,
+    pending: Pending,
+    waiting: Waiting,
     pages: Pages,
     stop: Time,
 }
@@ -176,6 +208,8 @@ struct Applications {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
     Begin,
+    /// The ADU with this index waits for no other connection any more.
+    Release(usize),
     /// The think time of this side is over.
     Write(End),
     Packet,
@@ -233,6 +267,17 @@ struct Running {
     stream: Option<StreamId>,
 }
 
+/// Time, index of the replay or the train, and the action.
+type Pending = BinaryHeap<Reverse<(Time, usize, Action)>>;
+
+/// The connections and ADUs that wait for the progress of a connection.
+#[derive(Default)]
+struct Waiting {
+    /// By the replay whose progress they wait for: bytes at its client, the time after them, and what happens
+    /// then to which replay.
+    of: BTreeMap<usize, Vec<(u64, Span, usize, Action)>>,
+}
+
 impl Source for Applications {
     fn wake(&mut self, net: &mut Net<'_>) {
         while let Some(Reverse((at, number, action))) = self.pending.peek().copied()
@@ -244,6 +289,10 @@ impl Source for Applications {
             }
             match action {
                 Action::Begin => self.begin(number, net),
+                Action::Release(adu) => {
+                    self.replays[number].plan.adus[adu].after = None;
+                    self.start_thinking(number, End::Client, net);
+                }
                 Action::Write(side) => self.write(number, side, net),
                 Action::Packet => self.packet(number, net),
             }
@@ -307,6 +356,7 @@ impl Applications {
         replay.began = net.now();
         replay.client.next = replay.following(End::Client, 0);
         replay.server.next = replay.following(End::Server, 0);
+        self.waiting.progress(number, 0, net.now(), &mut self.pending);
         if replay.plan.adus.is_empty() {
             net.close(conn, Side::Client);
             net.close(conn, Side::Server);
@@ -316,6 +366,7 @@ impl Applications {
         // the end of the handshake.
         if let Some(first) = replay.plan.adus.get(replay.client.next)
             && first.trigger == Trigger::Peer(0)
+            && first.after.is_none()
             && Span::ns(first.think_time) <= replay.rtt / 4
         {
             replay.client.thinking = true;
@@ -327,7 +378,8 @@ impl Applications {
     fn start_thinking(&mut self, number: usize, side: End, net: &Net<'_>) {
         let replay = &mut self.replays[number];
         let (me, peer) = replay.halves(side);
-        let Some(write) = replay.plan.adus.get(me.next).filter(|_| !me.thinking) else { return };
+        let next = replay.plan.adus.get(me.next);
+        let Some(write) = next.filter(|write| !me.thinking && write.after.is_none()) else { return };
         // The sender receives an acknowledgement half a round trip after the data has arrived, and the event
         // reports the arrival. The connection is established at the server half a round trip later than at
         // the client.
@@ -358,6 +410,9 @@ impl Applications {
 
     fn on_receipt(&mut self, number: usize, side: Side, total: u64, net: &mut Net<'_>) {
         let end = if side == Side::Client { End::Client } else { End::Server };
+        if end == End::Client {
+            self.waiting.progress(number, total, net.now(), &mut self.pending);
+        }
         let replay = &mut self.replays[number];
         replay.half(end).received = total;
         replay.finish_epochs(&mut self.pages, net);
@@ -395,6 +450,44 @@ impl Applications {
             if at < self.stop {
                 self.pending.push(Reverse((at, number, Action::Packet)));
             }
+        }
+    }
+}
+
+impl Waiting {
+    /// Adds what a connection waits for. It does not wait for connections that are not played.
+    fn add(&mut self, plan: &mut Connection, number: usize, places: &[Option<usize>]) {
+        let starts = std::iter::once((&mut plan.after, Action::Begin));
+        let adus = plan.adus.iter_mut().enumerate();
+        for (after, action) in starts.chain(adus.map(|(at, adu)| (&mut adu.after, Action::Release(at)))) {
+            *after = after.filter(|after| places[after.connection].is_some());
+            if let Some(After { connection, bytes, pause }) = *after
+                && let Some(other) = places[connection]
+            {
+                self.of.entry(other).or_default().push((bytes, Span::ns(pause), number, action));
+            }
+        }
+    }
+
+    /// The client of a connection has received this many bytes.
+    fn progress(&mut self, number: usize, bytes: u64, now: Time, pending: &mut Pending) {
+        let Some(waiting) = self.of.get_mut(&number) else { return };
+        for (_, pause, other, action) in waiting.extract_if(.., |(wanted, ..)| *wanted <= bytes) {
+            pending.push(Reverse((now + pause, other, action)));
+        }
+        if waiting.is_empty() {
+            self.of.remove(&number);
+        }
+    }
+}
+
+impl Think {
+    /// The think time of an ADU, ns.
+    fn of(self, adu: &Adu) -> u64 {
+        match (self, adu.between) {
+            (Think::Least, Some((least, _))) => least,
+            (Think::Most, Some((_, most))) => most,
+            _ => adu.think_time,
         }
     }
 }

@@ -204,7 +204,9 @@ pub fn adus(connection: &Connection) -> Vec<String> {
             Trigger::Peer(bytes) => format!("after {bytes} B"),
             Trigger::Own => "after its own".to_owned(),
         };
-        format!("{side} {} B {trigger}, {} ms", adu.bytes, adu.think_time / 1_000_000)
+        let ms = |ns: u64| ns / 1_000_000;
+        let between = adu.between.map(|(least, most)| format!(", or {} to {} ms", ms(least), ms(most)));
+        format!("{side} {} B {trigger}, {} ms{}", adu.bytes, ms(adu.think_time), between.unwrap_or_default())
     });
     lines.collect()
 }
