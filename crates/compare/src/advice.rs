@@ -131,7 +131,14 @@ pub struct Question<'a> {
     /// Simulates a discipline with its shaper in front of the line, and returns its row of the table; `None`
     /// if it did not finish.
     pub deploy: &'a dyn Fn(&Shaped<'_>) -> Option<DisciplineRow>,
+    /// Simulates the baseline and a setup with the least or the greatest think times that the capture allows;
+    /// `None` if it leaves none open.
+    pub rethink: Option<&'a Rethink<'a>>,
 }
+
+/// The rows of the baseline and of a setup with other think times, named as scenarios do; `None` if a
+/// simulation did not finish.
+pub type Rethink<'a> = dyn Fn(&Shaped<'_>, &'static str) -> Option<[DisciplineRow; 2]> + 'a;
 
 /// A setup of a candidate, with its results.
 struct Simulated {
@@ -220,13 +227,7 @@ fn simulate(
     rows[0] = whole(field.baseline.row)?;
     let mut setups = Vec::new();
     for sides in Sides::ALL.iter().filter(has_queue) {
-        let shaped = Shaped {
-            pair: candidate.pair,
-            by_itself: question.options.target != Target::Giveway,
-            rates: rates(question, *sides),
-            line: field.baseline.pair,
-        };
-        let row = (question.deploy)(&shaped)?;
+        let row = (question.deploy)(&shaped(question, field, candidate, *sides))?;
         // The row of each setup needs a name of its own in the table.
         rows.push(DisciplineRow { qdisc: sides.to_string(), ..row.clone() });
         setups.push((*sides, row));
@@ -239,6 +240,29 @@ fn simulate(
         row,
     });
     Some(each.collect())
+}
+
+/// A candidate as it is deployed in these directions.
+fn shaped<'a>(
+    question: &Question<'a>,
+    field: &Field<'a>,
+    candidate: &Candidate<'a>,
+    sides: Sides,
+) -> Shaped<'a> {
+    Shaped {
+        pair: candidate.pair,
+        by_itself: question.options.target != Target::Giveway,
+        rates: rates(question, sides),
+        line: field.baseline.pair,
+    }
+}
+
+/// The score of a setup under each seed, with other think times; `None` if it is not known.
+fn rethought(question: &Question<'_>, setup: &Shaped<'_>, think: &'static str) -> Option<Vec<f64>> {
+    let rows = question.rethink?(setup, think)?;
+    let mut rows = rows.to_vec();
+    rows[1].qdisc = think.to_owned();
+    score::scores(&Tables::of(&Table { rows, ..question.table.clone() }, &effects::METRICS, 1.0), 1)
 }
 
 /// The rates of the shaper in both directions.
@@ -292,6 +316,11 @@ fn recommend(
         .filter(|other| other.row.qdisc != candidate.row.qdisc && as_good(&candidate.scores, &other.scores));
     let equals: Vec<String> = equals.map(|other| tables.name(&other.row.qdisc).to_owned()).collect();
     reasons.push(("How sure", sentences::sure(&chosen.scores, &equals, situation)));
+    let setup = shaped(question, field, candidate, chosen.sides);
+    let bounds = ["least", "most"].map(|think| rethought(question, &setup, think));
+    if let [Some(least), Some(most)] = bounds {
+        reasons.push(("Think times", sentences::thinks(&chosen.scores, &least, &most, &base)));
+    }
     let not_chosen: Vec<String> = others
         .iter()
         .map(|one| sentences::not_chosen(one.sides, &one.effects, &one.scores, &chosen.scores))

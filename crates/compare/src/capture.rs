@@ -142,6 +142,11 @@ impl Capture {
             && sizes().max().unwrap_or(0) * LARGEST <= sizes().sum()
     }
 
+    /// True if the capture leaves think times of servers open.
+    pub(super) fn has_open_thinks(&self) -> bool {
+        self.seen.unknown_thinks > 0
+    }
+
     /// The kind of line that the capture shows, as a word of tc-cake(8), and the reason for the guess.
     pub(super) fn overhead(&self) -> Option<(&'static str, &'static str)> {
         // An MTU of 1492 leaves 8 of Ethernet's 1500 bytes to PPPoE (RFC 2516, section 7).

@@ -291,7 +291,7 @@ impl Comparison {
         each: &mut dyn FnMut(&Link, &Capture, &Results, &Reported) -> io::Result<()>,
     ) -> Result<Compared, RunnerError> {
         let Request { mode, congestion, pairs, out, export, force, .. } = &self.request;
-        let senders = link::Senders { mode: *mode, congestion: congestion.as_ref() };
+        let senders = link::Senders { mode: *mode, congestion: congestion.as_ref(), think: None };
         let frontend = session.frontend();
         let name = scenario_name(self.request.capture.first());
         let files = self.place.files();
@@ -336,6 +336,19 @@ impl Comparison {
                 let table = running.measure(&deployed, &format!("{name}, as recommended"))?;
                 shaped.row(&table, link::NODES)
             };
+            let rethink = |shaped: &deployed::Shaped<'_>, think: &'static str| {
+                let senders = link::Senders { think: Some(think), ..senders };
+                let measured = |text: &str, what: &str| {
+                    let scenario =
+                        Scenario::parse(text, files).map_err(|error| frontend.message(&chain(&error)));
+                    running.measure(&scenario.ok()?, &format!("{name}, {what}, {think} think times"))
+                };
+                let first = std::slice::from_ref(shaped.line);
+                let now = link.scenario(&name, replayed, &senders, first, seeds, capture);
+                let then = shaped.scenario(link, &name, replayed, (&senders, seeds), capture);
+                let now = measured(&now, "now")?.rows.into_iter().next()?;
+                Some([now, shaped.row(&measured(&then, "as recommended")?, link::NODES)?])
+            };
             let report = |table: &Table| Reported {
                 findings: findings::of(table, *mode, &situation)
                     .into_iter()
@@ -351,6 +364,7 @@ impl Comparison {
                     situation: &situation,
                     options: &self.request.advice,
                     deploy: &deploy,
+                    rethink: capture.has_open_thinks().then_some(&rethink),
                 }),
                 situation,
             };

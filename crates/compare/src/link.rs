@@ -39,6 +39,9 @@ pub struct Senders<'a> {
     pub mode: Mode,
     /// The congestion control of every TCP connection; `None` takes the preset's.
     pub congestion: Option<&'a Congestion>,
+    /// The think times that are played where the capture leaves them open, as scenarios name them; `None`
+    /// plays the likeliest ones.
+    pub think: Option<&'static str>,
 }
 
 /// The node of the local side.
@@ -207,7 +210,7 @@ impl Link {
             ports = ports.join(", "),
         );
         let traffic = match senders.mode {
-            Mode::Flows => self.applications(capture, senders.congestion),
+            Mode::Flows => self.applications(capture, senders),
             Mode::Replay => replays(file, capture),
         };
         head + &traffic
@@ -246,20 +249,21 @@ impl Link {
     }
 
     /// The traffic of [`Mode::Flows`] as TOML.
-    fn applications(&self, capture: &Capture, congestion: Option<&Congestion>) -> String {
+    fn applications(&self, capture: &Capture, senders: &Senders<'_>) -> String {
         // Most senders are like Linux's. The RFC's minimum of one second would exaggerate the loss of a last
         // packet, and a slow start that ends only with a full buffer the delay of every upload.
         let mut text = "\n[tcp]\npreset = \"linux\"\n".to_owned();
-        if let Some(congestion) = congestion {
+        if let Some(congestion) = senders.congestion {
             text.push_str(&format!("congestion = {}\n", quoted(&congestion.to_string())));
         }
         let rtt = self.rtt.map(|rtt| format!("rtt = \"{rtt}\"\n")).unwrap_or_default();
         let resample = self.resample.map(|length| format!("resample = \"{length}\"\n")).unwrap_or_default();
+        let think = senders.think.map(|think| format!("think = \"{think}\"\n")).unwrap_or_default();
         let spread = self.rtt.unwrap_or_else(|| capture.rtt());
         for group in capture.groups() {
             text.push_str(&format!(
                 "\n[[traffic]]\nkind = \"applications\"\nname = {group}\ngroup = {group}\nfrom = \"{LOCAL}\"\n\
-                 to = \"{FAR}\"\nfile = \"{WORKLOAD}\"\nspread = \"{spread}\"\n{rtt}{resample}",
+                 to = \"{FAR}\"\nfile = \"{WORKLOAD}\"\nspread = \"{spread}\"\n{rtt}{resample}{think}",
                 group = quoted(&group),
             ));
         }

@@ -19,6 +19,15 @@ pub(crate) fn tcp(port: u16) -> String {
     known.to_owned()
 }
 
+/// The name of a TCP connection, by the port of its server and the data bytes of its client and its server. A
+/// connection to a web server that mostly sends is an upload, and part of no page.
+pub(crate) fn connection(port: u16, sent: u64, received: u64) -> String {
+    /// A request, with the largest cookies and forms, is smaller.
+    const LEAST: u64 = 100_000;
+    let service = tcp(port);
+    if is_web(&service) && sent >= LEAST && sent > received { "upload".to_owned() } else { service }
+}
+
 /// The service of a UDP port, or the name of another protocol.
 pub(crate) fn other(protocol: u8, port: u16) -> String {
     let known = match (protocol, port) {
@@ -45,4 +54,17 @@ pub(crate) fn is_web(group: &str) -> bool {
 /// The server's port among two: the well-known one, otherwise the smaller.
 pub(crate) fn server_port(a: u16, b: u16) -> u16 {
     a.min(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_to_a_web_server_has_its_own_name() {
+        assert_eq!(connection(443, 4_400_000, 300), "upload");
+        assert_eq!(connection(443, 800, 4_400_000), "web");
+        assert_eq!(connection(443, 3_000, 200), "web", "a form");
+        assert_eq!(connection(22, 4_400_000, 300), "ssh");
+    }
 }

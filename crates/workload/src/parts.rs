@@ -49,7 +49,11 @@ impl Parts {
         seen.cut_off += u64::from(!ended);
         seen.empty += u64::from(adus.is_empty());
         seen.without_rtt += u64::from(rtt.is_none());
-        let (group, after, quic) = (names::tcp(tuple.to_port), None, false);
+        let bytes = |side| {
+            adus.iter().map(|timed| &timed.adu).filter(|adu| adu.side == side).map(|adu| adu.bytes).sum()
+        };
+        let group = names::connection(tuple.to_port, bytes(Side::Client), bytes(Side::Server));
+        let (after, quic) = (None, false);
         let connection =
             Connection { quic, start, after, direction, rtt, group, begun, ended, adus: Vec::new(), epochs };
         self.connections.push((connection, adus, Some(tuple)));

@@ -174,6 +174,15 @@ pub(super) fn sure(scores: &[f64], equals: &[String], situation: &Situation) -> 
     text
 }
 
+/// The dependence of the gain on think times that the capture leaves open.
+pub(super) fn thinks(likely: &[f64], least: &[f64], most: &[f64], base: &str) -> String {
+    let [likely, least, most] = [likely, least, most].map(|scores| percent(scores).0);
+    format!(
+        "the capture leaves some think times of servers open. With the least possible ones the times that users wait for are \
+         {least} of those with {base}, with the greatest {most}, and with the likeliest, which all other figures have, {likely}."
+    )
+}
+
 /// The delays that a measurement before and after should show.
 pub(super) fn check(effects: &[Effect]) -> String {
     let small = |direction: Direction| {

@@ -71,6 +71,16 @@ fn asked(
     options: &AdviceOptions,
     deploy: &dyn Fn(&Shaped<'_>) -> Option<DisciplineRow>,
 ) -> Advice {
+    asked_with(rows, planned, options, deploy, None)
+}
+
+fn asked_with(
+    rows: &[Row],
+    planned: usize,
+    options: &AdviceOptions,
+    deploy: &dyn Fn(&Shaped<'_>) -> Option<DisciplineRow>,
+    rethink: Option<&Rethink<'_>>,
+) -> Advice {
     let pairs: Vec<Pair> = rows.iter().map(|row| Pair::same(row.0.qdisc.parse().unwrap())).collect();
     let rows = rows.iter().map(|row| row.0.clone()).collect();
     let table = Table { rows, fingerprint: Fingerprint::EMPTY, events: 0, bottleneck_packets: None };
@@ -84,6 +94,7 @@ fn asked(
         situation: &situation,
         options,
         deploy,
+        rethink,
     };
     of(&question).expect("there are rows")
 }
@@ -212,6 +223,24 @@ fn a_part_of_the_runs_is_no_reason() {
     assert!(reason(&advice, "Why").starts_with("6 of 10 runs"), "{}", reason(&advice, "Why"));
     let stopped = deploying(&rows, Target::Tc, &|_| None);
     assert_eq!(stopped.summary, "None yet");
+}
+
+/// Think times that the capture leaves open are played both ways, for the setup that is recommended.
+#[test]
+fn the_gain_depends_on_open_think_times() {
+    let rows = [fifo(), good("cake")];
+    let same = |shaped: &Shaped<'_>| {
+        rows.iter().find(|row| row.0.qdisc == shaped.pair.name()).map(|row| row.0.clone())
+    };
+    let slower = |row: Row, by: f64| row.over(DOWN, "fct_p50_s", [by; 3]).with(DOWN, "fct_p95_s", by);
+    let rethink = |_: &Shaped<'_>, think: &'static str| {
+        let by = if think == "most" { 100.0 } else { 1.0 };
+        Some([slower(fifo(), by + 1.0).0, slower(good("cake"), by).0])
+    };
+    let advice = asked_with(&rows, 6, &AdviceOptions::default(), &same, Some(&rethink));
+    let text = reason(&advice, "Think times");
+    assert!(text.contains("With the least possible ones the times that users wait for are 19 %"), "{text}");
+    assert!(text.contains("with the greatest 30 %"), "{text}");
 }
 
 /// Small packets of one direction with these waits: median, 95th and 99th percentile.
