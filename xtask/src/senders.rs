@@ -100,7 +100,7 @@ fn scenario(cell: &[Measured<'_>]) -> Result<String, String> {
     let rate = (first.number("rate_mbit_s")? * 1e6 * 1500.0 / 1514.0) as u64;
     let (seconds, warmup, rtt) = (first.text("seconds")?, first.text("warmup_s")?, first.text("rtt_ms")?);
     let mut text = format!(
-        "title = \"Senders\"\nduration = \"{seconds}s\"\nwarmup = \"{warmup}s\"\nseeds = {SEEDS}\n\
+        "title = \"Senders\"\nphase = \"exact\"\nduration = \"{seconds}s\"\nwarmup = \"{warmup}s\"\nseeds = {SEEDS}\n\
          disciplines = [\"{discipline}\"]\n\
          [tcp]\npreset = \"linux\"\nreceive_window = \"60mb\"\n\
          [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"{rate}bit\"\ndelay = \"10us\"\nqdisc = \"compare\"\n\
@@ -108,11 +108,7 @@ fn scenario(cell: &[Measured<'_>]) -> Result<String, String> {
     );
     let ecn = if first.text("ecn")? == "1" { ", ecn = true" } else { "" };
     for (number, flow) in cell.iter().enumerate() {
-        let control = match flow.text("control")? {
-            // Linux paces a hundredth below the bandwidth since 2018.
-            "bbr" => "bbr margin 1%",
-            other => other,
-        };
+        let control = flow.text("control")?;
         text.push_str(&format!(
             "[[traffic]]\nname = \"flow{number}\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nstart = \"{}ms\"\n\
              tcp = {{ congestion = \"{control}\"{ecn} }}\n",

@@ -36,8 +36,8 @@ Examples:
 const UNITS: &str = include_str!("units.md");
 
 const TCP: &str = "\
-The behaviour of TCP: the keys of `[tcp]`, and of a `tcp` table next to the parameters of traffic. The defaults come from
-the RFCs, or from Linux where the RFCs leave a choice.";
+The behaviour of TCP: the keys of `[tcp]`, and of a `tcp` table next to the parameters of traffic. The defaults are
+the ones of a current Linux.";
 
 const QUIC: &str = "\
 The behaviour of QUIC: the keys of `[quic]`, and of a `quic` table beside the parameters of traffic. They concern `quic`

@@ -195,7 +195,10 @@ fn a_run_prints_a_row_for_each_discipline() {
     let (code, out, err) = ran(folder.path(), &["run", "home.toml", "--quiet"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let lines: Vec<&str> = out.lines().collect();
-    assert_eq!(lines[..2], ["Two queues", "home->isp at 5mbit, 1 s, measured from 0.2 s on, 2 seeds"]);
+    assert_eq!(
+        lines[..2],
+        ["Two queues", "home->isp at 5mbit, 1 s, measured from 0.2 s on, 2 seeds, phases sampled"]
+    );
     for row in ["fifo limit 50p ", "fifo limit 10p "] {
         assert!(lines.iter().any(|line| line.starts_with(row)), "{out}");
     }

@@ -46,7 +46,7 @@ fn both_directions_of_a_link_share_its_medium() {
 
 #[test]
 fn a_measured_timing_makes_hosts_late() {
-    let exact = network("", "");
+    let exact = network("phase = \"exact\"", "");
     assert!(exact.timing == giveway_sim::Timing::default());
     assert!(exact.traffic[0].tcp.gso == Bytes(0));
     let late = network("timing = \"measured\"", "");

@@ -130,8 +130,8 @@ fn every_discipline_runs_with_every_seed() {
 struct Received {
     /// The times at which datagrams were sent.
     datagrams: Vec<Time>,
-    /// The number of delivered packets.
-    delivered: u64,
+    /// The number of delivered packets, and the time of the last one.
+    delivered: (u64, Time),
 }
 
 impl Probe<Segment> for Received {
@@ -140,8 +140,8 @@ impl Probe<Segment> for Received {
             self.datagrams.push(now);
         }
     }
-    fn on_delivery(&mut self, _: u16, _: &Meta, _: &Segment, _: Time) {
-        self.delivered += 1;
+    fn on_delivery(&mut self, _: u16, _: &Meta, _: &Segment, now: Time) {
+        self.delivered = (self.delivered.0 + 1, now);
     }
 }
 
@@ -366,8 +366,8 @@ fn an_outage_is_that_of_both_directions() {
     assert!(ports[6].outages.is_empty() && ports[7].outages == second);
     // The only path is down for one of two seconds: fewer packets are delivered, and TCP recovers.
     let down = DUMBBELL.replace("cost = 2\n", "cost = 2\noutages = [{ at = \"500 ms\", lasts = \"1 s\" }]\n");
-    let down = run(&Scenario::parse(&down, ".").expect("it is valid"), 0).delivered;
-    let up = run(&dumbbell(), 0).delivered;
+    let down = run(&Scenario::parse(&down, ".").expect("it is valid"), 0).delivered.0;
+    let up = run(&dumbbell(), 0).delivered.0;
     assert!((up / 10..up * 7 / 10).contains(&down), "{down} of {up}");
 }
 

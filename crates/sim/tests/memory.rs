@@ -29,7 +29,8 @@ fn idle(senders: &'static [Side]) -> usize {
     let before = giveway_counting::held();
     let mut lab = Lab::new(2, 1);
     lab.wire(0, 1, Rate::gbit(10), Span::ms(1));
-    lab.sources.push(SourcePlan::new("idle", Box::new(Idle { left, senders })));
+    let tcp = TcpConfig::rfc();
+    lab.sources.push(SourcePlan { tcp, ..SourcePlan::new("idle", Box::new(Idle { left, senders })) });
     let mut sim = Sim::new(plan(lab, Time::s(10)));
     sim.step_to(Time::s(10), &mut ());
     let bytes = usize::try_from(giveway_counting::held() - before).expect("the run takes memory");

@@ -51,7 +51,7 @@ pub const CURVES: &[Curve] = &[
 /// Endless transfers over one link, which all start in the first 1 / 1.2 of the run.
 fn flows(size: u32, amount: f64) -> String {
     format!(
-        "duration = \"{} us\"\ndisciplines = [\"fifo limit 1000p\"]\n\n{}\n{}flows = {size}\nspread = \"{} us\"\n",
+        "phase = \"exact\"\nduration = \"{} us\"\ndisciplines = [\"fifo limit 1000p\"]\n\n{RFC}{}\n{}flows = {size}\nspread = \"{} us\"\n",
         (1_200_000.0 * amount) as u64,
         link("1 ms"),
         bulk("a", "b"),
@@ -62,7 +62,7 @@ fn flows(size: u32, amount: f64) -> String {
 /// Ten endless transfers over a chain.
 fn hops(size: u32, amount: f64) -> String {
     format!(
-        "duration = \"{} us\"\ndisciplines = [\"fifo limit 1000p\"]\n\n{TIMEOUT}[[topology]]\nkind = \"parking_lot\"\nhops = {size}\n\
+        "phase = \"exact\"\nduration = \"{} us\"\ndisciplines = [\"fifo limit 1000p\"]\n\n{TIMEOUT}[[topology]]\nkind = \"parking_lot\"\nhops = {size}\n\
          host_rate = \"100 Gbit/s\"\nhost_delay = \"1 us\"\nrate = \"10 Gbit/s\"\ndelay = \"20 us\"\nqdisc = \"compare\"\n\n\
          {}flows = 10\nspread = \"1 ms\"\n\n[record]\nport = \"s1->s2\"\n",
         (500_000.0 * amount) as u64,
@@ -85,7 +85,7 @@ fn nodes(size: u32, amount: f64) -> String {
     };
     let pairs = leaves * hosts / 2;
     format!(
-        "duration = \"1 s\"\ndisciplines = [\"fifo limit 1000p\"]\nroutes = \"flow\"\n\n{TIMEOUT}\
+        "phase = \"exact\"\nduration = \"1 s\"\ndisciplines = [\"fifo limit 1000p\"]\nroutes = \"flow\"\n\n{TIMEOUT}\
          [[topology]]\nkind = \"leaf_spine\"\nleaves = {leaves}\nspines = {spines}\nhosts = {hosts}\nrate = \"10 Gbit/s\"\n\
          delay = \"2 us\"\nqdisc = \"compare\"\n\n{}size = \"{} b\"\nspread = \"10 ms\"\n\n[record]\nport = \"leaf1->spine1\"\n",
         bulk(&format!("h[1-{pairs}]"), &format!("h[{}-{}]", pairs + 1, 2 * pairs)),
@@ -96,15 +96,17 @@ fn nodes(size: u32, amount: f64) -> String {
 /// A hundred endless transfers over a link with a buffer of `size` packets.
 fn buffer(size: u32, amount: f64) -> String {
     format!(
-        "duration = \"{} us\"\ndisciplines = [\"fifo limit {size}p\"]\n\n{TIMEOUT}{}\n{}flows = 100\nspread = \"1 ms\"\n",
+        "phase = \"exact\"\nduration = \"{} us\"\ndisciplines = [\"fifo limit {size}p\"]\n\n{TIMEOUT}{}\n{}flows = 100\nspread = \"1 ms\"\n",
         (1_000_000.0 * amount) as u64,
         link("1 ms"),
         bulk("a", "b"),
     )
 }
 
+/// Counts of different versions stay comparable with exact phases and the TCP of the RFCs.
+const RFC: &str = "[tcp]\npreset = \"rfc\"\n\n";
 /// Without it a timeout lasts longer than a run.
-const TIMEOUT: &str = "[tcp]\nrto_min = \"10 ms\"\n\n";
+const TIMEOUT: &str = "[tcp]\npreset = \"rfc\"\nrto_min = \"10 ms\"\n\n";
 
 fn link(delay: &str) -> String {
     format!(

@@ -296,7 +296,7 @@ fn count(crossing: &Crossing<'_>) -> u64 {
 /// The largest IP packet of a stream at a link with this `mtu`.
 fn largest(stream: &Stream, mtu: Bytes) -> Bytes {
     let of_protocol = || match (stream.spec.answered(), stream.spec.protocol()) {
-        (true, Protocol::Tcp) => Bytes(stream.tcp.mss.0 + 40),
+        (true, Protocol::Tcp) => stream.tcp.packet(),
         (true, Protocol::Quic) => Bytes(stream.quic.datagram.0 + 28),
         (false, _) => mtu,
     };

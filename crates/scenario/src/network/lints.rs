@@ -108,7 +108,7 @@ fn packet(stream: &Stream) -> Option<Bytes> {
 /// The IP packet of a full segment of the stream's TCP, or of a full packet of its QUIC.
 fn full_segment(stream: &Stream) -> Bytes {
     match stream.spec.protocol() {
-        Protocol::Tcp => Bytes(stream.tcp.mss.0.saturating_add(giveway_sim::segment::TCP_HEADER.into())),
+        Protocol::Tcp => stream.tcp.packet(),
         Protocol::Quic => Bytes(stream.quic.datagram.0 + u64::from(giveway_sim::segment::UDP_HEADER)),
     }
 }

@@ -12,6 +12,7 @@ use super::ecn_mode::EcnMode;
 use super::pacer::{Bursts, Ratios};
 use super::slow_start::HyStartRule;
 use super::validation::WindowValidation;
+use crate::segment::{TCP_HEADER, TIMESTAMPS};
 
 /// The parameters of a TCP connection; both ends have the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -244,6 +245,12 @@ impl TcpConfig {
         keys
     }
 
+    /// The length of the IP packet of a full segment.
+    pub fn packet(&self) -> Bytes {
+        let timestamps = if self.timestamps { TIMESTAMPS } else { 0 };
+        Bytes(self.mss.0.saturating_add((TCP_HEADER + timestamps).into()))
+    }
+
     /// The rates of a pacer whose control sets none.
     #[inline]
     pub(super) fn ratios(&self) -> Ratios {
@@ -419,8 +426,9 @@ mod tests {
         assert!(!without.rack && !without.dsack && without.timestamps);
         let small = written(json!({ "receive_window": "32kb", "rto_min": "1ms" }));
         small.check().unwrap();
-        assert_eq!((small.receive_window_initial, small.rto_margin), (Some(Bytes(32_000)), Span::ms(1)));
+        assert_eq!((small.receive_window_initial, small.rto_margin), (Some(Bytes(32_768)), Span::ms(1)));
         assert_eq!(written(json!({ "congestion": "reno" })).hystart, HyStartRule::Off);
+        assert_eq!((TcpConfig::linux().packet(), TcpConfig::rfc().packet()), (Bytes(1500), Bytes(1500)));
         assert_eq!(written(json!({})), TcpConfig::linux());
         assert_eq!(written(json!({ "preset": "rfc" })), TcpConfig::rfc());
         assert!(written(json!({ "preset": "rfc", "congestion": "bbr" })).rack);
