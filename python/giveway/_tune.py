@@ -189,7 +189,7 @@ def tune(
 
     Raises:
         MissingExtra: Optuna is not installed.
-        ValueError: A range is wrong, or the objective is no metric, or one without a better direction.
+        ValueError: A range is wrong, or the objective is not a metric, or one without a better direction.
         GivewayError: No candidate could run.
     """
     objectives = [objective] if isinstance(objective, str) else list(objective)

@@ -212,6 +212,7 @@ fn a_run_prints_a_row_for_each_discipline() {
 
 /// Two trials are kept from an earlier run, and others are interrupted.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "it waits for another process")]
 fn a_partial_run_has_no_fingerprint_and_names_the_command_that_goes_on() {
     let folder = folder(&SCENARIO.replace("\"1 s\"", "\"300 s\""));
     let path = folder.path();

@@ -13,8 +13,8 @@
 //!   card; the other half is for the metrics one by one.
 //! - A gain counts from [`MARGIN`] on, as in the search for an own best.
 //!
-//! A gain says that the metrics of a question are better on the whole, and not which of them. Gains and losses
-//! of the same size cancel: the metrics one by one show these.
+//! A gain says that the metrics of a question are better on the whole, and not which of them. Gains and
+//! losses of the same size cancel: the metrics one by one show these.
 
 use giveway_measure::{Difference, Estimate};
 

@@ -238,8 +238,9 @@ fn a_page_is_reported_beside_its_parts() {
     assert_eq!(log.of(FlowKind::Transfer).len(), 2);
 }
 
-/// A document takes 200 ms for its two round trips. 10 ms after it the page opens a connection, and on another
-/// one, which was open already, it requests an object after 20 ms. Their captured times do not matter.
+/// A document takes 200 ms for its two round trips. 10 ms after it the page opens a connection, and on
+/// another one, which was open already, it requests an object after 20 ms. Their captured times do not
+/// matter.
 #[test]
 fn a_page_goes_on_when_its_document_has_arrived() {
     let writes = |after: Value| {

@@ -60,7 +60,7 @@ impl PointTable {
         let names: Vec<&str> = data.disciplines.iter().map(|contender| contender.name.as_str()).collect();
         let head = data.axes.iter().map(|axis| axis.key.clone()).chain(short_names(&names)).collect();
         let rows: Vec<Vec<String>> = numbers.iter().map(row).collect();
-        (!rows.is_empty()).then(|| PointTable { title, head, keys: data.axes.len(), rows, whole })
+        (!rows.is_empty()).then_some(PointTable { title, head, keys: data.axes.len(), rows, whole })
     }
 
     /// True if the table has a row for every point.

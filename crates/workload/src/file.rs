@@ -113,8 +113,8 @@ impl Workload {
         Ok(workload)
     }
 
-    /// Checks that connections wait for others that exist, and start after earlier ones, so that none waits for
-    /// itself.
+    /// Checks that connections wait for others that exist, and start after earlier ones, so that none waits
+    /// for itself.
     fn check_order(&self) -> Result<(), WorkloadError> {
         let wrong = |(number, connection): (usize, &Connection)| {
             connection.waits_for().any(|other| other >= self.connections.len())

@@ -17,9 +17,9 @@
 //!   a page opens waits for the same progress of the page in a simulation, whenever that is ([`After`]).
 //! - Think times exclude the path, its queues at that time, delayed acknowledgements and losses. Where these
 //!   leave a think time open, the workload has its bounds beside the likeliest value ([`Adu::between`]).
-//! - The round-trip time of a connection is the sum of the smallest ones that were measured between the capture
-//!   point and each of its hosts, on any connection, by handshakes or by acknowledgements: larger ones include
-//!   queueing delay, which a simulation replaces with its own.
+//! - The round-trip time of a connection is the sum of the smallest ones that were measured between the
+//!   capture point and each of its hosts, on any connection, by handshakes or by acknowledgements: larger
+//!   ones include queueing delay, which a simulation replaces with its own.
 //!
 //! # Limitations
 //! - Connections that no page opens start at their captured times, even if their causes would come later or

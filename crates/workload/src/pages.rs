@@ -18,10 +18,11 @@
 //! - On an open connection, a request within a second after the last response is a late round of its page:
 //!   Smith et al. 2001 and others before them take a quiet second as a click.
 //!
-//! Some structures have two readings. A document that starts just as a part of another page ends is a click or
-//! a frame of that page; both pages are left out. So are pages with more than one late round, which may be
-//! several pages. If more than one page in five is left out, none is reported: the others would be a selection.
-//! Single requests that may belong to a page or not are left out of pages, and do not count as one.
+//! Some structures have two readings. A document that starts just as a part of another page ends is a click
+//! or a frame of that page; both pages are left out. So are pages with more than one late round, which may be
+//! several pages. If more than one page in five is left out, none is reported: the others would be a
+//! selection. Single requests that may belong to a page or not are left out of pages, and do not count as
+//! one.
 //!
 //! Uploads do not belong to pages.
 
@@ -121,7 +122,8 @@ pub(crate) fn number(connections: &mut [Connection], requests: Vec<Request>) -> 
 struct Client {
     /// In the order of their starts.
     requests: Vec<Request>,
-    /// The time at which a reaction to the end of each response passes at the earliest, and its request, in order.
+    /// The time at which a reaction to the end of each response passes at the earliest, and its request, in
+    /// order.
     ends: Vec<(u64, usize)>,
     /// The request before on the same connection.
     before: Vec<Option<usize>>,
@@ -134,7 +136,7 @@ struct Client {
     recent: Vec<usize>,
     /// The page of each request.
     page: Vec<Option<usize>>,
-    /// What a request waits for.
+    /// The event that a request waits for.
     links: Vec<(usize, After)>,
     lone: u64,
 }
@@ -245,7 +247,8 @@ impl Client {
         // Requests on connections that are used again leave about as soon.
         let after = self.open(now.saturating_add(TOGETHER / 4), now.saturating_add(1));
         let ended = self.ended_soon_before(self.requests[first].from);
-        // Places that other requests have taken since count no more, nor do those that have been free for long.
+        // Places that other requests have taken since count no more, nor do those that have been free for
+        // long.
         let Some((last_end, _)) = ended.last() else { return };
         let started = self.requests.partition_point(|request| request.from < *last_end);
         let last_start = started.checked_sub(1).map_or(0, |last| self.requests[last].from);
@@ -331,8 +334,8 @@ impl Client {
         self.recent.iter().copied().filter(move |page| self.pages[*page].until > now)
     }
 
-    /// The last data that arrived before `now` of a response of a page that has not ended: its connection, its
-    /// bytes, and the time.
+    /// The last data that arrived before `now` of a response of a page that has not ended: its connection,
+    /// its bytes, and the time.
     fn arrival(&self, page: usize, now: u64) -> Option<(usize, u64, u64)> {
         let requests = self.pages[page].requests.iter().map(|at| &self.requests[*at]);
         let arrivals = requests.filter(|request| request.until > now).filter_map(|request| {
@@ -366,8 +369,8 @@ impl Client {
         }
     }
 
-    /// Requests of a page that wait for the progress of one of its connections: its number, its bytes, and the
-    /// time.
+    /// Requests of a page that wait for the progress of one of its connections: its number, its bytes, and
+    /// the time.
     fn follow(&mut self, burst: &Burst, page: Option<usize>, (connection, bytes, since): (usize, u64, u64)) {
         for at in &burst.requests {
             let Request { from, path, .. } = self.requests[*at];

@@ -124,8 +124,8 @@ impl Parts {
         })
     }
 
-    /// The same of full packets that arrive one after another, in a direction that only data of servers show: a
-    /// quarter of them is closer together. 0 if they are few.
+    /// The time of full packets that arrive one after another, in a direction that only data of servers show:
+    /// a quarter of them is closer together. 0 if they are few.
     fn between_packets(&self, direction: Direction) -> f64 {
         let servers = self.connections.iter().filter(|(connection, ..)| connection.direction != direction);
         let arrivals = servers.flat_map(|(_, adus, _)| adus.iter().map(|timed| &timed.arrivals));

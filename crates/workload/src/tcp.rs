@@ -126,8 +126,8 @@ struct Path {
 }
 
 impl Tracker {
-    /// A connection that starts with a packet at `now`, and keeps the times at which data of its server pass or
-    /// not.
+    /// A connection that starts with a packet at `now`, and keeps the times at which data of its server pass
+    /// or not.
     pub fn new(now: u64, keeps_arrivals: bool) -> Tracker {
         Tracker {
             start: now,

@@ -1,25 +1,26 @@
 //! Think times: what a response took, without the path, its queues, delayed acknowledgements and losses.
 //!
 //! # Principles
-//! - The time from a request to its response at the capture point consists of the path to the host and back, the
-//!   queues at that time, and the think time. The path is the smallest round trip between the hosts. The other
-//!   two are known within bounds.
-//! - *Queues*: other data in the same direction at the same time waited for as long. Their round trips without
-//!   the path are the waits; those of the nearest data, sent before and after the request, bound its wait.
-//! - *Acknowledgements*: a host that thinks for longer than it may delay an acknowledgement sends one first. So
-//!   a response that carries the acknowledgement has at most that think time. One that comes after an
+//! - The time from a request to its response at the capture point consists of the path to the host and back,
+//!   the queues at that time, and the think time. The path is the smallest round trip between the hosts. The
+//!   other two are known within bounds.
+//! - *Queues*: other data in the same direction at the same time waited for as long. Their round trips
+//!   without the path are the waits; those of the nearest data, sent before and after the request, bound its
+//!   wait.
+//! - *Acknowledgements*: a host that thinks for longer than it may delay an acknowledgement sends one first.
+//!   So a response that carries the acknowledgement has at most that think time. One that comes after an
 //!   acknowledgement has at least the time between the two: both crossed the same queues.
-//! - *Losses*: if the request was sent again, it is not known which of the two was answered, unless an
+//! - *Losses*: if the request was retransmitted, it is not known which of the two was answered, unless an
 //!   acknowledgement says when it had arrived.
-//! - *Lengths*: a long packet is not a late one. The rate of the link is that of the capture's busiest seconds
-//!   where a sender keeps a queue, and otherwise that of full packets that arrive one after another.
+//! - *Lengths*: a long packet is not a late one. The rate of the link is that of the capture's busiest
+//!   seconds where a sender keeps a queue, and otherwise that of full packets that arrive one after another.
 //! - Between its bounds, the likeliest think time is the smallest one that the same service shows elsewhere.
 //!   A service that shows none is taken to answer as soon as the bounds allow.
 //!
 //! # Limitations
 //! - A response whose first packets were all lost before the capture point looks late.
-//! - Under a discipline with a queue for each flow, other data wait for longer than a request. The least think
-//!   time is then too small, and the greatest one is right.
+//! - Under a discipline with a queue for each flow, other data wait for longer than a request. The least
+//!   think time is then too small, and the greatest one is right.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ pub struct Reaction {
     pub acked: Option<u64>,
     /// True if the reaction carries the acknowledgement.
     pub carries_ack: bool,
-    /// True if data were sent again before the reaction.
+    /// True if data were retransmitted before the reaction.
     pub repeated: bool,
     /// IP length of the last packet that the sender waited for, bytes.
     pub asked: u32,

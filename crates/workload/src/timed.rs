@@ -30,7 +30,7 @@ impl TimedAdu {
         TimedAdu { adu, first: now, last: now, reaction, arrivals, every: 0, packets: 0 }
     }
 
-    /// The same data unit, which keeps the times at which its data pass.
+    /// The data unit, which keeps from now on the times at which its data pass.
     pub fn with_arrivals(self) -> TimedAdu {
         let arrivals = vec![(self.first, self.adu.bytes)];
         TimedAdu { arrivals, every: 1, ..self }

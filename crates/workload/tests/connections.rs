@@ -45,8 +45,8 @@ fn a_request_seen_at_the_client() {
     assert_eq!((found.seen.connections, found.seen.missed, found.seen.cut_off), (1, 0, 0));
 }
 
-/// An upload fills the queue. Its packets of 1,040 bytes arrive every 20 ms, so one takes that long, and a short
-/// request waits for 180 ms where they take 200 ms.
+/// An upload fills the queue. Its packets of 1,040 bytes arrive every 20 ms, so one takes that long, and a
+/// short request waits for 180 ms where they take 200 ms.
 #[test]
 fn other_data_at_the_same_time_show_the_queue() {
     let mut upload = opened(&[]);
@@ -218,7 +218,7 @@ fn after_a_full_segment_only_a_long_pause_begins_a_new_adu() {
         (30, C, ".", 1, 300, 1),
         (60, S, ".", 1, 1000, 301),
         (60, C, ".", 301, 0, 1001),
-        (1060, S, ".", 1001, 1000, 301), // a lost segment, sent again after a timeout, makes this pause, too
+        (1060, S, ".", 1001, 1000, 301), // a lost segment, retransmitted after a timeout, makes this pause, too
         (1060, C, ".", 301, 0, 2001),
         (62_090, S, ".", 2001, 1000, 301), // 61 s
     ]));
@@ -226,7 +226,7 @@ fn after_a_full_segment_only_a_long_pause_begins_a_new_adu() {
     assert_eq!(found.adus()[1..], ["server 2000 B after 300 B, 0 ms", pause]);
 }
 
-/// A capture at the sender shows segments that are sent again, so a shorter pause is one of the application.
+/// A capture at the sender shows retransmitted segments, so a shorter pause is one of the application.
 #[test]
 fn at_the_sender_half_a_second_begins_a_new_adu() {
     let found = Trace::of(&opened(&[
@@ -319,7 +319,8 @@ fn queueing_delay_does_not_count_as_think_time() {
 
 // -- handshakes -------------------------------------------------------------------------------------
 
-/// The second client reaches the server only while there is a queue. The first one has measured the path to it.
+/// The second client reaches the server only while there is a queue. The first one has measured the path to
+/// it.
 #[test]
 fn the_path_to_a_server_is_that_of_all_its_clients() {
     let queued = [(500, C, "S", 0, 0, 0), (700, S, "S.", 0, 0, 1), (700, C, ".", 1, 0, 1)];

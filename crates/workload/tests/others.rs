@@ -114,7 +114,7 @@ fn pages(connections: &[Connection]) -> Vec<Option<u32>> {
     connections.iter().map(|connection| connection.epochs[0].page).collect()
 }
 
-/// What each connection waits for: the other one, its bytes, and the pause in milliseconds.
+/// The event that each connection waits for: the other one, its bytes, and the pause in milliseconds.
 fn afters(found: &Found) -> Vec<Option<(usize, u64, u64)>> {
     let ms = |after: After| (after.connection, after.bytes, after.pause / 1_000_000);
     found.workload.connections.iter().map(|connection| connection.after.map(ms)).collect()
@@ -220,8 +220,8 @@ fn a_document_that_follows_a_part_of_another_page_has_two_readings() {
     assert_eq!((found.seen.all_pages, found.seen.unsure_pages), (2, 2));
 }
 
-/// The client takes 1 ms after documents. A document that it requests 55 ms after the last part of a page is a
-/// click.
+/// The client takes 1 ms after documents. A document that it requests 55 ms after the last part of a page is
+/// a click.
 #[test]
 fn a_document_that_begins_later_than_usual_is_a_click() {
     let parts = |at: u64| (1..=5).map(move |after| requests(at + 60 + after, 300, 900));
@@ -244,7 +244,8 @@ fn a_response_on_its_way_holds_no_page_open() {
     assert_eq!((found.seen.pages, found.seen.unsure_pages), (vec![5_060_000_000, 60_000_000], 0));
 }
 
-/// A single request to another server within a second is a late part of the page, or a click. It is in no page.
+/// A single request to another server within a second is a late part of the page, or a click. It is in no
+/// page.
 #[test]
 fn a_single_request_soon_after_a_page_is_left_out() {
     let found = Trace::new()

@@ -5,8 +5,8 @@
 //!   (ADU) waits for its trigger (bytes of the other side, or the acknowledgement of its own data), then for
 //!   its think time, and goes through TCP at the rate that the simulated network allows. A QUIC connection
 //!   goes through QUIC, as one stream in each direction.
-//! - A connection that a page opens starts when the connection before it has made the progress that its client
-//!   waited for. Its captured start counts only if that connection is not played.
+//! - A connection that a page opens starts when the connection before it has made the progress that its
+//!   client waited for. Its captured start counts only if that connection is not played.
 //! - A connection crosses the network between the pair's nodes; the rest of its path is the access delay of
 //!   the far host, so that its round-trip time without queueing delay is the measured one.
 //! - Datagrams leave at their captured times, because the reaction of their senders is not known.
@@ -16,8 +16,8 @@
 //!
 //! # Deviations
 //! - The header of the crate `workload` lists the limitations of the model. Connections start at their
-//!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ. Those
-//!   that wait for another connection have no delay of their own.
+//!   captured times plus a random delay of at most `spread`, with which runs with different seeds differ.
+//!   Those that wait for another connection have no delay of their own.
 //! - Connections without a measured round trip get the median of the others, or 30 ms where there are none.
 //! - The think time of a client before its first write is exact if it is at least half a round trip. Up to a
 //!   quarter it is taken as zero, and between the two as a half: the source receives an event when the
