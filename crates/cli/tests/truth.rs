@@ -171,7 +171,7 @@ file = "workload.jsonl"
 "#;
 
 /// Checks that two workloads have the same ADUs with the same triggers and epochs. Times may differ by
-/// `close` nanoseconds, so connections that begin together may have another order. Returns the place of each
+/// `close` nanoseconds, so connections that start together may have another order. Returns the place of each
 /// given connection among the found ones.
 fn assert_same(found: &Workload, given: &Workload, close: u64) -> Vec<usize> {
     assert_eq!(found.connections.len(), given.connections.len());

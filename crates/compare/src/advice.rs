@@ -95,9 +95,9 @@ pub struct Setup {
     pub discipline: String,
     /// The directions.
     pub sides: Sides,
-    /// The rate of the shaper upstream; `None` if nothing is set up there.
+    /// The rate of the shaper upstream; `None` if it stays as it is.
     pub up: Option<Rate>,
-    /// The rate of the shaper downstream; `None` if nothing is set up there.
+    /// The rate of the shaper downstream; `None` if it stays as it is.
     pub down: Option<Rate>,
 }
 
@@ -150,7 +150,7 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// True if it makes a time certainly shorter and nothing measurably worse.
+    /// True if it makes a time certainly shorter and no other one measurably worse.
     fn qualifies(&self) -> bool {
         self.is_trade() && self.effects.iter().all(|effect| effect.verdict != Verdict::Worse)
     }

@@ -124,7 +124,7 @@ impl Difference {
     }
 
     /// The number of seeds that find a difference like this one with a probability of about 80 %, at a level
-    /// of significance. It supposes that mean and spread are those of the seeds so far. `None` without a
+    /// of significance. It supposes the mean and the spread of the seeds so far. `None` without a
     /// difference or without a spread.
     ///
     /// The formula is n = ((t(1 - level / 2) + t(0.8)) / d)² with Student's t for n seeds.

@@ -128,7 +128,7 @@ fn a_lock_in_of_equal_senders_is_remarked_on() {
     assert_eq!(measured(&other, ["utilization"]).1, Vec::<String>::new());
 }
 
-/// Windows of 3 and 10 beside a long transfer: the median time of short transfers does not depend on whether
+/// Windows of 3 and 10 next to a long transfer: the median time of short transfers does not depend on whether
 /// the buffer holds an even number of packets.
 #[test]
 fn a_packet_of_buffer_more_changes_no_median_by_a_third() {

@@ -1,6 +1,6 @@
 //! The best of several candidates with the same arrivals, and those that do not differ measurably from it.
 //!
-//! Differences are taken seed by seed, those of times as ratios ([`Difference`]), and corrected together by
+//! Differences are taken seed by seed, and of times as ratios ([`Difference`]), and corrected together by
 //! Holm.
 
 use giveway_measure::{Better, Difference, Estimate, better, holm};

@@ -5,15 +5,15 @@
 //!   the queues at that time, and the think time. The path is the smallest round trip between the hosts. The
 //!   other two are known within bounds.
 //! - *Queues*: other data in the same direction at the same time waited for as long. Their round trips
-//!   without the path are the waits; those of the nearest data, sent before and after the request, bound its
-//!   wait.
+//!   without the path are the waits; the waits of the nearest data, sent before and after the request, bound
+//!   its wait.
 //! - *Acknowledgements*: a host that thinks for longer than it may delay an acknowledgement sends one first.
 //!   So a response that carries the acknowledgement has at most that think time. One that comes after an
 //!   acknowledgement has at least the time between the two: both crossed the same queues.
 //! - *Losses*: if the request was retransmitted, it is not known which of the two was answered, unless an
 //!   acknowledgement says when it had arrived.
-//! - *Lengths*: a long packet is not a late one. The rate of the link is that of the capture's busiest
-//!   seconds where a sender keeps a queue, and otherwise that of full packets that arrive one after another.
+//! - *Lengths*: a long packet is not a late one. The rate of the link is the capture's rate in its
+//!   busiest seconds where a sender keeps a queue, and otherwise the one of full packets in a row.
 //! - Between its bounds, the likeliest think time is the smallest one that the same service shows elsewhere.
 //!   A service that shows none is taken to answer as soon as the bounds allow.
 //!

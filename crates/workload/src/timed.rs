@@ -14,7 +14,7 @@ pub struct TimedAdu {
     pub adu: Adu,
     pub first: u64,
     last: u64,
-    /// The packets that show its think time; `None` if nothing does.
+    /// The packets that show its think time; `None` if none do.
     pub reaction: Option<Reaction>,
     /// Times at which its data passed, and its bytes so far.
     pub arrivals: Vec<(u64, u64)>,

@@ -34,7 +34,7 @@ pub(super) const METRICS: [&str; 12] = [
 ];
 const LOSS_OF_CALLS: &str = "voice_loss";
 const UNFINISHED: &str = "flows_incomplete";
-/// The classes of transfers by size, which say nothing if one class has all transfers.
+/// The classes of transfers by size, which repeat the whole if one class has all transfers.
 const CLASSES: [&str; 2] = ["fct_le3MB_p50_s", "fct_gt3MB_p50_s"];
 const ALL_TRANSFERS: &str = "fct_p50_s";
 /// A difference in the loss of calls that is none.

@@ -29,7 +29,7 @@ pub(crate) struct Parts {
     /// back to back.
     #[schemars(with = "Part")]
     pub timing: IgnoredAny,
-    /// The moments that nobody controls: "sampled" draws them under each seed, "exact" repeats them. Default:
+    /// The moments that are accidents: "sampled" draws them under each seed, "exact" repeats them. Default:
     /// "sampled".
     pub phase: Option<PhaseKey>,
     /// The media that links share, such as the channel of a Wi-Fi network. A link names its medium.
@@ -65,7 +65,7 @@ pub(crate) enum RoutesKey {
     Packet,
 }
 
-/// The moments that nobody controls.
+/// The moments that are accidents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -84,7 +84,7 @@ pub(crate) enum PhaseKey {
 pub(crate) struct PlainKeys {
     /// The choice among equally short paths.
     pub routes: Option<RoutesKey>,
-    /// The moments that nobody controls.
+    /// The moments that are accidents.
     pub phase: Option<PhaseKey>,
 }
 

@@ -98,7 +98,7 @@ pub(crate) struct Context<'a> {
     pub folder: &'a Path,
     /// The bursts of TCP senders by default; `None` for the default of TCP.
     pub gso: Option<Bytes>,
-    /// The moments that nobody controls.
+    /// The moments that are accidents.
     pub phase: PhaseKey,
 }
 
