@@ -13,10 +13,10 @@
 //!   (b bytes) and a think time (t). The model is used in a general form, with one list of application data
 //!   units (ADUs) for both ends, so that it includes servers that send first, pushes and overlapping
 //!   requests.
-//! - A page is found by its structure: a document, and the connections and requests that begin after it. What
+//! - A page is found by its structure: a document, and the connections and requests that start after it. What
 //!   a page opens waits for the same progress of the page in a simulation, whenever that is ([`After`]).
 //! - Think times exclude the path, its queues at that time, delayed acknowledgements and losses. Where these
-//!   leave a think time open, the workload has its bounds beside the likeliest value ([`Adu::between`]).
+//!   leave a think time open, the workload has its bounds and the likeliest value ([`Adu::between`]).
 //! - The round-trip time of a connection is the sum of the smallest ones that were measured between the capture
 //!   point and each of its hosts, on any connection, by handshakes or by acknowledgements: larger ones include
 //!   queueing delay, which a simulation replaces with its own.

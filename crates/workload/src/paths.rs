@@ -1,7 +1,7 @@
 //! Paths: the round trips without queues between the capture point and hosts.
 //!
 //! All packets between the capture point and a host cross the same path, whichever host they come from. So the
-//! smallest round trip of all flows of a host is its path: that of a single flow may include queueing delay.
+//! smallest round trip of all flows of a host is its path. One of a single flow may include queueing delay.
 
 use std::collections::BTreeMap;
 

@@ -11,8 +11,8 @@
 //!   acknowledgement has at least the time between the two: both crossed the same queues.
 //! - *Losses*: if the request was sent again, it is not known which of the two was answered, unless an
 //!   acknowledgement says when it had arrived.
-//! - *Lengths*: a long packet is not a late one. The rate of the link is that of the capture's busiest seconds
-//!   where a sender keeps a queue, and otherwise that of full packets that arrive one after another.
+//! - *Lengths*: a long packet is not a late one. The link is as fast as the capture's busiest seconds
+//!   where a sender keeps a queue, and otherwise as full packets that arrive one after another.
 //! - Between its bounds, the likeliest think time is the smallest one that the same service shows elsewhere.
 //!   A service that shows none is taken to answer as soon as the bounds allow.
 //!

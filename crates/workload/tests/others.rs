@@ -210,7 +210,7 @@ fn a_page_on_open_connections_waits_for_its_document() {
     assert_eq!(found.workload.connections[1].adus[2].think_time, 0);
 }
 
-/// A document begins 10 ms after a part of another page has ended. That is a click, or a frame of that page.
+/// A document starts 10 ms after a part of another page has ended. That is a click, or a frame of that page.
 #[test]
 fn a_document_that_follows_a_part_of_another_page_has_two_readings() {
     let ends = [0, 65, 66, 136, 201, 202];
