@@ -6,9 +6,9 @@
 //! | no difference | the 95 % interval of the difference lies within what matters |
 //! | undecided | neither; or a metric is missing; or a discipline has two states there |
 //!
-//! Differences are taken seed by seed, because all disciplines have the same arrivals with a seed, and those
-//! of times as ratios ([`Difference`]). A small difference in many cells is found by the sum over the metrics
-//! of a question ([`crate::pooled`]). Half of the level is for these sums, and half for the cells.
+//! Differences are taken seed by seed, because all disciplines have the same arrivals with a seed, and the
+//! ones of times as ratios ([`Difference`]). A small difference in many cells is found by the sum over the
+//! metrics of a question ([`crate::pooled`]). Half of the level is for these sums, and half for the cells.
 
 use giveway_measure::{Difference, Estimate, holm};
 use serde::Serialize;

@@ -95,7 +95,7 @@ impl Measured {
         }
     }
 
-    /// The results as those of a run; `None` if the fingerprint is not one.
+    /// The results as a run has them; `None` if the fingerprint is not one.
     pub fn summary(&self) -> Option<Summary> {
         let mut metrics = Metrics::default();
         for (name, value) in self.names.iter().zip(&self.values) {
