@@ -751,7 +751,7 @@ fn probable_mistakes_cause_warnings() {
     "#);
     assert_eq!(warnings("fifo limit 100p", "ared target 20ms avpkt 1500b"), "");
     insta::assert_snapshot!(warnings("congestion = \"cubic\"", "mss = \"8kb\""), @r#"
-    warning: packets of 8232 bytes are larger than the mtu of home->isp, 1500b
+    warning: packets of 8244 bytes are larger than the mtu of home->isp, 1500b
      --> scenario:9:7
     9 | mss = "8kb"
       |       ^^^^^
