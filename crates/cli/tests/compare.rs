@@ -38,7 +38,7 @@ fn the_example_is_compared_in_both_directions() {
     let folder = tempfile::tempdir().unwrap();
     let (out, err) = compared(folder.path(), &HOME);
     assert!(err.contains("(a guess: private addresses are local: 100 % of the packets"), "{err}");
-    assert!(err.contains("115 TCP connections, 10 pages"), "{err}");
+    assert!(err.contains("115 TCP connections, 19 pages"), "{err}");
     for wanted in [
         "upstream at 2mbit",
         "downstream at 16mbit",

@@ -49,8 +49,6 @@ pub use overhead::Overhead;
 pub use score::ranking;
 pub use target::Target;
 
-/// An imperceptible difference, seconds.
-const UNNOTICED: f64 = 0.001;
 /// The maximum number of disciplines that are simulated as they are deployed.
 const TRIES: usize = 3;
 
@@ -308,7 +306,7 @@ fn recommend(
     commands.push(commands::check(options.target, options.wan.as_deref(), rates));
     let mut reasons = vec![("Why", sentences::why(&chosen.effects, &chosen.scores, &base))];
     reasons.push(("Rate", sentences::rate(options.shaped)));
-    reasons.extend(sentences::overhead(options, situation).map(|text| ("Overhead", text)));
+    reasons.extend(sentences::overhead(options.overhead, situation).map(|text| ("Overhead", text)));
     reasons.push(("Cost", sentences::cost(&chosen.effects, options.shaped)));
     let equals = field
         .others

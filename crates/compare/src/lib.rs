@@ -353,7 +353,7 @@ impl Comparison {
                 findings: findings::of(table, *mode, &situation)
                     .into_iter()
                     .chain(
-                        pairs.first().filter(|_| pairs.len() > 1).and_then(|pair| pair::buffers(pair, link)),
+                        pairs.first().filter(|_| pairs.len() > 1).and_then(|pair| link::buffers(pair, link)),
                     )
                     .collect(),
                 advice: advice::of(&advice::Question {

@@ -5,14 +5,14 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use giveway_files::Dir;
-use giveway_qdisc::{Rate, Span};
+use giveway_qdisc::{Limit, LinkContext, Rate, Span, Streams};
 use giveway_record::RunFolder;
 use giveway_sim::tcp::Congestion;
 use giveway_workload::{Direction, Workload};
 
 use super::capture::Capture;
 use super::hours::Hours;
-use super::mode::{Mode, shown};
+use super::mode::{Mode, shown, word};
 use super::pair::Pair;
 use giveway_runner::RunnerError;
 use giveway_runner::outputs::{Kind, existing, may_write, removing};
@@ -44,6 +44,8 @@ pub struct Senders<'a> {
     pub think: Option<&'static str>,
 }
 
+/// The IP length of a full packet, bytes.
+const FULL: u64 = 1500;
 /// The node of the local side.
 const LOCAL: &str = "local";
 /// The node of the far side.
@@ -269,6 +271,27 @@ impl Link {
         }
         text
     }
+}
+
+/// A sentence on the buffers of the baseline: their size in each direction, and the time in which a full one
+/// drains at the rate of the link; `None` if they have no limit.
+pub fn buffers(pair: &Pair, link: &Link) -> Option<String> {
+    let buffer = |way: Direction| {
+        let rate = link.rate(way);
+        let limit = pair.at(way).properties(&LinkContext::new(rate, Streams::new(0))).limit?;
+        let (size, bytes) = match limit {
+            Limit::Packets(packets) => (format!("{packets} packets"), packets.saturating_mul(FULL)),
+            Limit::Bytes(bytes) => (format!("{} kB", bytes.div_ceil(1000)), bytes),
+        };
+        let time = rate.time_for(bytes).as_s();
+        let time = if time < 1.0 { format!("{:.0} ms", 1e3 * time) } else { format!("{time:.1} s") };
+        Some(format!("{size} {}, {time} at {rate}", word(way)))
+    };
+    let (up, down) = (buffer(Direction::Up)?, buffer(Direction::Down)?);
+    Some(format!(
+        "The baseline stands for the queue that the line has now: a full one holds {up}, and {down}. If yours is \
+         larger or smaller, write it: --qdisc-up \"fifo limit 60p\" --qdisc-down \"fifo limit 400p\"."
+    ))
 }
 
 /// The link between two nodes at which disciplines are compared, as TOML. A direction in which a discipline

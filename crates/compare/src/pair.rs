@@ -1,14 +1,8 @@
 //! The disciplines of both directions of a link.
 
 use giveway_disciplines::Spec;
-use giveway_qdisc::{Limit, LinkContext, Rate, Streams};
+use giveway_qdisc::{LinkContext, Rate, Streams};
 use giveway_workload::Direction;
-
-use super::link::Link;
-use super::mode::word;
-
-/// The IP length of a full packet, bytes.
-const FULL: u64 = 1500;
 
 /// The disciplines of a link, upstream and downstream.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,27 +46,6 @@ impl Pair {
             spec.to_string()
         }
     }
-}
-
-/// A sentence on the buffers of the baseline: their size in each direction, and the time in which a full one
-/// drains at the rate of the link; `None` if they have no limit.
-pub fn buffers(pair: &Pair, link: &Link) -> Option<String> {
-    let buffer = |way: Direction| {
-        let rate = link.rate(way);
-        let limit = pair.at(way).properties(&LinkContext::new(rate, Streams::new(0))).limit?;
-        let (size, bytes) = match limit {
-            Limit::Packets(packets) => (format!("{packets} packets"), packets.saturating_mul(FULL)),
-            Limit::Bytes(bytes) => (format!("{} kB", bytes.div_ceil(1000)), bytes),
-        };
-        let time = rate.time_for(bytes).as_s();
-        let time = if time < 1.0 { format!("{:.0} ms", 1e3 * time) } else { format!("{time:.1} s") };
-        Some(format!("{size} {}, {time} at {rate}", word(way)))
-    };
-    let (up, down) = (buffer(Direction::Up)?, buffer(Direction::Down)?);
-    Some(format!(
-        "The baseline stands for the queue that the line has now: a full one holds {up}, and {down}. If yours is \
-         larger or smaller, write it: --qdisc-up \"fifo limit 60p\" --qdisc-down \"fifo limit 400p\"."
-    ))
 }
 
 /// True if a discipline shapes by itself in Linux.

@@ -20,6 +20,8 @@ use super::mode::word;
 pub(super) const WORTH: f64 = 0.02;
 /// The probability of even one gain that is none.
 const LEVEL: f64 = 0.05;
+/// An imperceptible difference, seconds.
+pub(super) const UNNOTICED: f64 = 0.001;
 /// With fewer transfers there is no finding.
 pub(super) const FEWEST: f64 = 5.0;
 

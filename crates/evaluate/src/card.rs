@@ -11,7 +11,7 @@ use crate::cost::cost;
 use crate::error::EvaluateError;
 use crate::field::{Backend, Bench, Entrants, Field, Seeds, Unstable};
 use crate::parameters::Variable;
-use crate::pooled::Pooled;
+use crate::pooled::{Pooled, pooled};
 use crate::question::Question;
 use crate::run::{Outcomes, Timing};
 use crate::sensitivity::{Sensitivity, sensitivity};
@@ -221,7 +221,7 @@ pub fn evaluate_with(
     let field = bench.field(entrants, request.seeds(), request.short, "card")?;
     let baselines: Vec<usize> = (1..disciplines.len()).collect();
     let compared = field.compared(cells, 0, &baselines);
-    let pooled = field.pooled(cells, 0, &baselines);
+    let pooled = pooled(&field, cells, 0, &baselines);
     let measured = if *timing {
         let numbers = request.seeds().numbers();
         let title = "timing of real machines";

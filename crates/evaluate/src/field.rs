@@ -7,7 +7,6 @@ use giveway_trials::{Frontend, Store};
 
 use crate::cells::{Cell, JudgedMetric};
 use crate::error::EvaluateError;
-use crate::pooled::{Pooled, pooled};
 use crate::question::Question;
 use crate::run::{BedRuns, Outcome, Outcomes, Timing, mean, prepare, run, run_on_bed};
 use crate::states::{GAP, SUSPICION, States, clusters, winners};
@@ -141,11 +140,6 @@ impl Field {
     /// The mean of a metric of a discipline over the seeds that measured it.
     pub fn mean(&self, discipline: usize, cell: usize, measure: usize) -> Option<f64> {
         mean(&self.outcomes[cell][discipline], measure)
-    }
-
-    /// The mean gains of a discipline over baselines, by baseline and question, corrected together.
-    pub fn pooled(&self, cells: &[Cell], candidate: usize, baselines: &[usize]) -> Vec<Pooled> {
-        pooled(self, cells, candidate, baselines)
     }
 
     /// The comparisons of a discipline with baselines, by baseline, cell and metric, corrected together.

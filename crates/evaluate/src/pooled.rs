@@ -168,12 +168,12 @@ mod tests {
     fn a_small_difference_in_many_metrics_is_found_in_sum() {
         let cells = cells();
         let field = field(&cells, 1, 0.03);
-        let [found] = field.pooled(&cells, 0, &[1])[..] else { panic!("one question is asked") };
+        let [found] = pooled(&field, &cells, 0, &[1])[..] else { panic!("one question is asked") };
         let gain = found.gain.unwrap();
         assert_eq!((found.verdict, found.metrics, found.needed), (Verdict::Better, 60, None));
         assert!((gain.after - 0.3).abs() < 0.1 && gain.ci95.unwrap() < 0.1, "{gain:?}");
         assert!(field.compared(&cells, 0, &[1]).iter().all(|one| !is_different(one.verdict)));
-        let [mirrored] = field.pooled(&cells, 1, &[0])[..] else { panic!("one question is asked") };
+        let [mirrored] = pooled(&field, &cells, 1, &[0])[..] else { panic!("one question is asked") };
         assert_eq!((mirrored.verdict, mirrored.gain.unwrap().after), (Verdict::Worse, -gain.after));
     }
 
@@ -183,7 +183,7 @@ mod tests {
         let cells = cells();
         let differs = |card: u64| {
             let field = field(&cells, card, 0.0);
-            let sums = field.pooled(&cells, 0, &[1]).into_iter().map(|one| one.verdict);
+            let sums = pooled(&field, &cells, 0, &[1]).into_iter().map(|one| one.verdict);
             let each = field.compared(&cells, 0, &[1]).into_iter().map(|one| one.verdict);
             sums.chain(each).any(is_different)
         };
@@ -225,7 +225,7 @@ mod tests {
                     order.chunks(10).take(2).map(ten).collect()
                 };
                 let field = Field { outcomes: outcomes.iter().map(of_cell).collect(), unstable: Vec::new() };
-                let sum = field.pooled(&cells, 0, &[1]).iter().any(|one| is_different(one.verdict));
+                let sum = pooled(&field, &cells, 0, &[1]).iter().any(|one| is_different(one.verdict));
                 let cell = field.compared(&cells, 0, &[1]).iter().any(|one| is_different(one.verdict));
                 (sums, each, any) =
                     (sums + u64::from(sum), each + u64::from(cell), any + u64::from(sum || cell));

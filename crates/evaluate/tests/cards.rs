@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use giveway_evaluate::{
-    Backend, Card, EvaluateError, Kept, OwnRuns, Question, Request, States, Verdict, axes, chosen, evaluate,
+    Backend, Card, EvaluateError, Kept, OwnRuns, Question, Request, Verdict, axes, chosen, evaluate,
     evaluate_with, json, page, text,
 };
 use giveway_observe::observe;
@@ -80,18 +80,13 @@ fn a_card_is_repeated_with_the_timing_of_real_machines() {
     assert!(text(&found).contains("Each verdict was repeated with the timing of real machines."));
 }
 
-/// FQ-PIE has two states on a short path: two equal transfers share the link, or one of them wins.
+/// With exact phases and the TCP of the RFCs, FQ-PIE has two states on a short path: two equal transfers share
+/// the link, or one of them wins. Sampled phases and Linux's senders leave one.
 #[test]
-fn the_two_states_of_fq_pie_are_found() {
+fn fq_pie_has_one_state_with_sampled_phases() {
     let asked = request("fq_pie", &["fq_codel"], &["rfc7928/range-short-path"]);
     let found = card(Request { seeds: 10, short: false, ..asked });
-    let winners: Vec<_> = found.unstable.iter().filter(|one| one.discipline == 0).collect();
-    assert!(
-        winners.iter().any(|one| matches!(one.states, States::Winners { .. } | States::Clusters { .. })),
-        "{}",
-        text(&found)
-    );
-    assert!(found.unstable.iter().all(|one| one.discipline != 1), "fq_codel has one state: {}", text(&found));
+    assert!(found.unstable.is_empty(), "{}", text(&found));
 }
 
 #[test]
@@ -129,7 +124,7 @@ fn a_varied_card_has_the_same_bits_with_any_number_of_threads() {
 #[test]
 fn other_cards_reproduce_the_own_best_and_the_sensitivity() {
     let cells = ["rrul/tcp-8-down", "rfc7928/mix-light"];
-    let found = card(varied("fifo limit 10p", &["codel", "fq_codel"], &cells, 6));
+    let found = card(varied("fifo limit 4p", &["codel", "fq_codel"], &cells, 6));
     let verdicts = |card: &Card| -> Vec<Verdict> {
         let lines = card.lines.iter().filter(|line| line.cell.is_some());
         lines.map(|line| line.compared.verdict).collect()
@@ -137,7 +132,7 @@ fn other_cards_reproduce_the_own_best_and_the_sensitivity() {
     let best = found.best.as_ref().unwrap();
     let at_defaults: Vec<Verdict> = best.at_defaults.iter().map(|one| one.verdict).collect();
     assert_eq!(at_defaults, verdicts(&found), "the card is short itself");
-    // Ten packets are too few for a download of eight flows.
+    // Four packets are too few for a download of eight flows.
     let [mine, first, second] = &best.settings[..] else { panic!("{}", text(&found)) };
     assert!(mine.kept.is_none() && mine.tuned > 0.1 && mine.fresh > 0.1, "{}", text(&found));
     let again = card(request(&mine.spec, &[&first.spec, &second.spec], &cells));
@@ -147,7 +142,7 @@ fn other_cards_reproduce_the_own_best_and_the_sensitivity() {
     let sensitivity = found.sensitivity.as_ref().unwrap();
     assert_eq!(sensitivity.verdicts as usize, at_defaults.len());
     let shown: Vec<&str> = sensitivity.rows.iter().map(|row| row.spec.as_str()).collect();
-    assert_eq!(shown, ["fifo limit 8p", "fifo limit 12p"]);
+    assert_eq!(shown, ["fifo limit 3p", "fifo limit 5p"]);
     let row = &sensitivity.rows[0];
     let again = card(request(&row.spec, &["codel", "fq_codel"], &cells));
     let differ = verdicts(&again).iter().zip(&at_defaults).filter(|(one, other)| one != other).count();

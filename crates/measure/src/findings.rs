@@ -227,7 +227,7 @@ mod tests {
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         efd has the lowest median flow completion time: 50.0 ± 1.2 ms; the next is 60.0 ± 1.5 ms with drr, the last 400 ± 10 ms with fifo.
         Cost: the goodput is 9.00 ± 0.22 Mbit/s with efd, compared with 9.90 ± 0.25 Mbit/s with fifo.
-        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and of times as ratios, and reported only if their own interval excludes equality.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, those of times as ratios, and reported only if their own interval excludes equality.
         ");
     }
 
@@ -244,7 +244,7 @@ mod tests {
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         efd and drr have the lowest 99th percentile of the sojourn times of small packets (5.00 ± 0.12 ms to 5.10 ± 0.25 ms), without a measurable difference between them; 400 ± 10 ms with fifo.
         No measurable difference in the number of unfinished transfers: 3.33 ± 1.43.
-        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and of times as ratios, and reported only if their own interval excludes equality.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, those of times as ratios, and reported only if their own interval excludes equality.
         ");
     }
 
@@ -254,7 +254,7 @@ mod tests {
             table(&[("fifo", &[("fct_p99_s", &about(2.0))]), ("drr", &[("fct_p99_s", &[2.03, 1.99, 2.01])])]);
         insta::assert_snapshot!(findings(&table).join("\n"), @r"
         No measurable difference in the 99th percentile of the flow completion times: 2.00 ± 0.05 s to 2.01 ± 0.05 s.
-        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, and of times as ratios, and reported only if their own interval excludes equality.
+        Means over 3 seeds; ± is half the width of the 95 % confidence interval. Differences are taken seed by seed, those of times as ratios, and reported only if their own interval excludes equality.
         ");
     }
 

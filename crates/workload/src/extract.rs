@@ -11,7 +11,7 @@ use crate::busiest::{Seconds, Sum};
 use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
 use crate::model::{Direction, Side, Train, Workload};
-use crate::names;
+use crate::names::{self, HTTPS, UDP};
 use crate::parts::Parts;
 use crate::paths::{Paths, RoundTrips};
 use crate::quic;
@@ -74,8 +74,6 @@ struct Times {
 }
 
 const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
-pub(crate) const HTTPS: u16 = 443;
 /// Packets of a TCP flow in one direction from which a missing answer is not an accident.
 const ONE_WAY: u64 = 5;
 

@@ -1,5 +1,10 @@
 //! Names of groups: the service of the server port.
 
+/// The number of UDP among protocols.
+pub(crate) const UDP: u8 = 17;
+/// The port of web servers with encryption.
+pub(crate) const HTTPS: u16 = 443;
+
 /// The service of a TCP port. Web ports are one, because pages mix them.
 pub(crate) fn tcp(port: u16) -> String {
     let known = match port {

@@ -2,9 +2,8 @@
 
 use giveway_qdisc::FiveTuple;
 
-use crate::extract::{HTTPS, UDP};
 use crate::model::{Connection, Direction, Epoch, Side, Train, Workload};
-use crate::names;
+use crate::names::{self, HTTPS, UDP};
 use crate::pages::{self, Request};
 use crate::paths::Paths;
 use crate::quic;

@@ -13,8 +13,7 @@ use giveway_measure::label;
 use giveway_workload::Direction;
 use serde_json::{Value, json};
 
-use super::super::tables::{Change, SMALL_PACKETS, Tables, WORTH, number_behind, text};
-use super::UNNOTICED;
+use super::super::tables::{Change, SMALL_PACKETS, Tables, UNNOTICED, WORTH, number_behind, text};
 use crate::mode::word;
 
 /// The metrics of effects, in their order.

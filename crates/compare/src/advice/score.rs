@@ -14,9 +14,9 @@ use giveway_measure::{DisciplineRow, Estimate, Table};
 use giveway_workload::Direction;
 
 use super::super::pair::{Pair, shapes};
-use super::super::tables::{SMALL_PACKETS, Tables, WORTH, list};
+use super::super::tables::{SMALL_PACKETS, Tables, UNNOTICED, WORTH, list};
+use super::commands;
 use super::target::Target;
-use super::{UNNOTICED, commands};
 
 /// The times that users wait for.
 pub(super) const TIMES: [&str; 8] = [

@@ -8,9 +8,9 @@ use super::super::sides::Sides;
 use super::super::situation::Situation;
 use super::super::tables::{SMALL_QUANTILES, capital, list, text};
 use super::effects::{Effect, Verdict};
+use super::overhead::Overhead;
 use super::score::{as_good, mean, percent};
 use super::target::Target;
-use super::{AdviceOptions, Overhead};
 
 /// The number of largest gains that are reported.
 const MAX_GAINS: usize = 2;
@@ -115,8 +115,8 @@ pub(super) fn rate(shaped: f64) -> String {
 }
 
 /// The overhead of the line in the commands, or the way to it.
-pub(super) fn overhead(options: &AdviceOptions, situation: &Situation) -> Option<String> {
-    Some(match (options.overhead, situation.overhead) {
+pub(super) fn overhead(known: Option<Overhead>, situation: &Situation) -> Option<String> {
+    Some(match (known, situation.overhead) {
         (Some(overhead), _) => {
             format!(
                 "the commands count what the line adds to each packet ({overhead}); the simulation counts IP bytes."

@@ -11,7 +11,9 @@ use super::*;
 
 const SCENARIO: &str = r#"
 duration = "3 s"
+phase = "exact"
 disciplines = ["fifo limit 20p"]
+tcp = { preset = "rfc" }
 
 [[link]]
 from = "home"

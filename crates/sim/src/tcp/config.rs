@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::controller::{Congestion, Counting, Start, cubic};
 use super::ecn_mode::EcnMode;
 use super::pacer::{Bursts, Ratios};
+use super::preset::Preset;
 use super::slow_start::HyStartRule;
 use super::validation::WindowValidation;
 use crate::segment::{TCP_HEADER, TIMESTAMPS};
@@ -109,17 +110,6 @@ pub struct TcpConfig {
     /// It waits with new data until it may send so much, or a third of its window; with pacing, a burst takes
     /// at most a millisecond of the rate, but has at least two segments. "0 b" is off.
     pub gso: Bytes,
-}
-
-/// A set of values for the keys of [`TcpConfig`] that are not written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Preset {
-    /// The RFCs.
-    Rfc,
-    /// A current Linux with its default sysctls.
-    #[default]
-    Linux,
 }
 
 impl Default for TcpConfig {

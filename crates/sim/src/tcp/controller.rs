@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::config::Preset;
+use super::preset::Preset;
 use super::slow_start::HyStartRule;
 
 /// An acknowledgement of new data.
