@@ -28,9 +28,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ::giveway_capture::Pauses;
-use giveway_disciplines::{ALL, Spec};
 use giveway_measure::Table;
-use giveway_qdisc::{LinkContext, Rate, Span, Streams};
+use giveway_qdisc::{Rate, Span};
 use giveway_record::Conclusion;
 use giveway_scenario::Scenario;
 use giveway_sim::tcp::Congestion;
@@ -48,13 +47,9 @@ pub use hours::Hours;
 pub use link::Link;
 pub use live::{Live, User};
 pub use mode::{Mode, word};
-pub use pair::Pair;
+pub use pair::{Pair, pairs};
 pub use reading::Source;
 pub use situation::{Situation, Trust};
-
-/// The disciplines that are compared by default. The limit of the fifo is about a home router's.
-pub const DEFAULT: [&str; 6] =
-    ["fifo limit 100p", "fq_codel", "cake", "pie", "drr limit 100p", "efd limit 100p"];
 
 /// The longest accepted round-trip time. Two hops over a geostationary satellite and back take 2 s.
 const LONGEST_RTT: Span = Span::s(10);
@@ -431,83 +426,4 @@ impl Bootstrap {
         }
         Ok(Some(length))
     }
-}
-
-/// Parses the specs of disciplines: for both directions, and one for each direction in turn. "all" stands for
-/// every discipline that can be in front of a link, and empty lists for [`DEFAULT`]. Pairs of `up` and `down`
-/// come first, so the first one is the baseline. Each pair appears once.
-///
-/// # Errors
-/// [`RunnerError::Usage`] for the first invalid spec, a spec of one direction without one of the other, and
-/// two pairs with the same discipline upstream.
-pub fn pairs(both: &[String], up: &[String], down: &[String]) -> Result<Vec<Pair>, RunnerError> {
-    let parsed = |flag: &str, text: &String| {
-        text.parse::<Spec>().map_err(|error| RunnerError::Usage(format!("{flag} \"{text}\": {error}")))
-    };
-    if up.len() != down.len() {
-        let (more, fewer) = if up.len() > down.len() {
-            ("--qdisc-up", "--qdisc-down")
-        } else {
-            ("--qdisc-down", "--qdisc-up")
-        };
-        return Err(RunnerError::Usage(format!(
-            "each {more} needs a {fewer}, the discipline of the other direction at the same time"
-        )));
-    }
-    let mut pairs: Vec<Pair> = Vec::new();
-    for (up, down) in up.iter().zip(down) {
-        let is_unlimited = says_unlimited(up) || says_unlimited(down);
-        pairs.push(Pair { up: parsed("--qdisc-up", up)?, down: parsed("--qdisc-down", down)?, is_unlimited });
-    }
-    let both = match both {
-        [] if pairs.is_empty() => DEFAULT.map(str::to_owned).to_vec(),
-        // A pair alone is a baseline for the usual ones.
-        [] if pairs.len() == 1 => DEFAULT[1..].iter().map(|text| (*text).to_owned()).collect(),
-        some => some.to_vec(),
-    };
-    for text in &both {
-        match text.as_str() {
-            "all" => pairs.extend(all().map(Pair::same)),
-            _ => {
-                let same = Pair::same(parsed("--qdisc", text)?);
-                pairs.push(Pair { is_unlimited: says_unlimited(text), ..same });
-            }
-        }
-    }
-    let mut seen: Vec<Pair> = Vec::new();
-    pairs.retain(|pair| {
-        let new = !seen.contains(pair);
-        seen.push(pair.clone());
-        new
-    });
-    for (at, pair) in pairs.iter().enumerate() {
-        if let Some(other) = pairs[..at].iter().find(|other| other.name() == pair.name()) {
-            return Err(RunnerError::Usage(format!(
-                "\"{}\" is upstream of \"{}\" and of \"{}\", and a table has one row for each discipline upstream: compare them \
-                 one after the other, or let another limit distinguish them",
-                pair.name(),
-                other.down,
-                pair.down
-            )));
-        }
-    }
-    Ok(pairs)
-}
-
-/// True if a spec has the word of tc for a shaper without a rate, which is otherwise left out.
-fn says_unlimited(spec: &str) -> bool {
-    spec.split_whitespace().any(|word| word == "unlimited")
-}
-
-/// Every discipline that can be in front of a link without further parameters; the disciplines of [`DEFAULT`]
-/// with their parameters. Shapers are left out, because they would be a second link.
-fn all() -> impl Iterator<Item = Spec> {
-    let tuned = |name: &str| {
-        let mut known = DEFAULT.iter().map(|text| text.parse::<Spec>().expect("a default can be parsed"));
-        known.find(|spec| spec.name() == name)
-    };
-    let context = LinkContext::new(Rate::mbit(10), Streams::new(0));
-    ALL.iter().map(move |entry| tuned(entry.name).unwrap_or_else(|| entry.default())).filter(move |spec| {
-        spec.build_numbered(&context).is_ok() && spec.properties(&context).work_conserving
-    })
 }
