@@ -6,8 +6,7 @@ use giveway_runner::RunnerError;
 use giveway_workload::Direction;
 
 /// The disciplines that are compared by default. The limit of the fifo is about a home router's.
-const DEFAULT: [&str; 6] =
-    ["fifo limit 100p", "fq_codel", "cake", "pie", "drr limit 100p", "efd limit 100p"];
+const DEFAULT: [&str; 6] = ["fifo limit 100p", "fq_codel", "cake", "pie", "drr limit 100p", "efd limit 100p"];
 
 /// The disciplines of a link, upstream and downstream.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use giveway_capture::Tcp;
 
 use crate::holes::Holes;
 use crate::model::{Adu, Epoch, Side, Trigger};
-use crate::think::{DELAYED_ACK, Reaction, RoundTrip};
+use crate::think::{AT_HOST, DELAYED_ACK, Reaction, RoundTrip};
 use crate::timed::{TimedAdu, epochs};
 
 // Bits of the flags of a TCP header.
@@ -32,9 +32,6 @@ const STALL: u64 = 500_000_000;
 /// capture point leaves no trace but a pause of a retransmission timeout, which doubles up to 60 s or more
 /// (RFC 6298, sections 2.5 and 5.5).
 const TIMEOUT: u64 = 60_000_000_000;
-
-/// Largest round trip to a host that is taken as the capture point itself, ns.
-pub(crate) const AT_HOST: u64 = 1_000_000;
 
 /// Smallest time between data of one side whose acknowledgements are measured, and maximum number of them.
 const APART: u64 = 5_000_000;

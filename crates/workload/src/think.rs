@@ -25,7 +25,9 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Connection, Direction, Side, Trigger};
-use crate::tcp::AT_HOST;
+
+/// Largest round trip to a host that is taken as the capture point itself, ns.
+pub(crate) const AT_HOST: u64 = 1_000_000;
 
 /// Largest delay of an acknowledgement on most systems, ns.
 pub(crate) const DELAYED_ACK: u64 = 40_000_000;
