@@ -35,7 +35,9 @@ class Recommendation:
 
     def __str__(self) -> str:
         lines = [self.summary, *(f"  {head}: {text}" for head, text in self.reasons)]
-        lines[1:1] = [f"  {name}: {after} instead of {before} ({sure})" for name, before, after, _, sure in self.effects]
+        lines[1:1] = [
+            f"  {name}: {after} instead of {before} ({sure})" for name, before, after, _, sure in self.effects
+        ]
         for title, commands in self.commands:
             lines += ["", f"{title}:", *(f"  {command}" for command in commands)]
         return _giveway.harmless("\n".join(lines))
@@ -77,7 +79,7 @@ class Comparison(Run):
 
     @property
     def recommendation(self) -> Recommendation | None:
-        """One discipline, in which directions and at which rates, with commands; None if the capture does not allow one."""
+        """One discipline, its directions and rates, and commands; None if the capture does not allow one."""
         found = self._results.recommendation
         if found is None:
             return None
@@ -230,7 +232,9 @@ def _directions(one: str | tuple[str, str]) -> list[str]:
     """The discipline of both directions, or those of each, upstream first."""
     both = [one] if isinstance(one, str) else list(one)
     if len(both) > 2 or not both:
-        raise ValueError(f"disciplines: {one!r}: write one discipline, or a pair of the one upstream and the one downstream")
+        raise ValueError(
+            f"disciplines: {one!r}: write one discipline, or a pair of the one upstream and the one downstream"
+        )
     return both
 
 
