@@ -13,6 +13,9 @@ matplotlib.use("agg")
 #: On a slow link, the delay of a call grows with the limit of a fifo: the best limit is the smallest.
 SLOW = {
     "duration": "4 s",
+    # A slow start that fills the queue at once, and the same starts under each seed.
+    "phase": "exact",
+    "tcp": {"preset": "rfc"},
     "disciplines": ["fifo limit 30p"],
     "link": [{"from": "home", "to": "isp", "rate": "2mbit", "delay": "10ms", "qdisc": "compare"}],
     "traffic": [
