@@ -242,6 +242,7 @@ def test_transfers_of_a_run_are_the_traffic_of_another_scenario(tmp_path):
     assert text.splitlines()[0] == "start_s,src,dst,size_bytes"
     keys = {
         "duration": "10 s",
+        "phase": "exact",
         "disciplines": ["fq_codel"],
         "link": net.to_dict()["link"],
         "traffic": [
