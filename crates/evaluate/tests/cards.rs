@@ -80,8 +80,8 @@ fn a_card_is_repeated_with_the_timing_of_real_machines() {
     assert!(text(&found).contains("Each verdict was repeated with the timing of real machines."));
 }
 
-/// With exact phases and the TCP of the RFCs, FQ-PIE has two states on a short path: two equal transfers share
-/// the link, or one of them wins. Sampled phases and Linux's senders leave one.
+/// With exact phases and the TCP of the RFCs, FQ-PIE has two states on a short path: two equal transfers
+/// share the link, or one of them wins. Sampled phases and Linux's senders leave one.
 #[test]
 fn fq_pie_has_one_state_with_sampled_phases() {
     let asked = request("fq_pie", &["fq_codel"], &["rfc7928/range-short-path"]);
