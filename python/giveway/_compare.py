@@ -29,7 +29,7 @@ class Recommendation:
     """Reasons, cost and certainty: a heading and a sentence each."""
     commands: list[tuple[str, list[str]]]
     """Commands that put it into effect or undo it: a title and lines each."""
-    effects: list[tuple[str, str, str, str, str]] = field(default_factory=list)
+    effects: list[tuple[str, str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str, str]])
     """Each time and share that was measured: its name, its value now, its value with the recommended or the best
     setup, the change, and whether it is certain."""
 
@@ -229,7 +229,7 @@ def compare(
 
 
 def _directions(one: str | tuple[str, str]) -> list[str]:
-    """The discipline of both directions, or those of each, upstream first."""
+    """One discipline for both directions, or one for each, upstream first."""
     both = [one] if isinstance(one, str) else list(one)
     if len(both) > 2 or not both:
         raise ValueError(

@@ -14,14 +14,14 @@ from conftest import CAPTURE, QUICKSTART, environment
 
 import giveway
 
-#: The program prints "begun" during its runs, and then waits for SIGINT.
+#: The program prints "begun" when this share of its work is done, and then waits for SIGINT.
 PROGRAM = """
 import json, sys, time, giveway
 
 begun = False
 def progress(share):
     global begun
-    if share > 0 and not begun:
+    if share > {share} and not begun:
         begun = True
         print("begun", flush=True)
 
@@ -46,17 +46,17 @@ except giveway.Interrupted as stopped:
 """
 
 
-def interrupted(call: str, pause: float = 0.3) -> tuple[float, dict]:
+def interrupted(call: str, share: float = 0.0) -> tuple[float, dict]:
     """The time from SIGINT until the exception, seconds, and what the program saw."""
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(call=call)],
+        [sys.executable, "-c", PROGRAM.format(call=call, share=share)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),
     )
     assert process.stdout.readline() == "begun\n"
-    time.sleep(pause)
+    time.sleep(0.3)
     at = time.monotonic()
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
@@ -158,9 +158,9 @@ def test_ctrl_c_stops_a_paper(capsys):
 
 
 def test_ctrl_c_stops_a_discipline_in_python(capsys):
-    call = f"giveway.run({str(QUICKSTART)!r}, ['efd', Slow], seeds=20, progress=progress)"
-    took, seen = interrupted(call, pause=2.0)
-    assert seen["runs"] >= 20
+    call = f"giveway.run({str(QUICKSTART)!r}, ['efd', Slow], seeds=200, progress=progress)"
+    took, seen = interrupted(call, share=0.25)
+    assert 0 < seen["runs"] < 400
     assert seen["complete"] is False
     report("discipline in Python", took, capsys)
 
