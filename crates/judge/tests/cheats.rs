@@ -24,7 +24,7 @@ enum Trick {
     ReadsTheSeed,
     /// It holds each acknowledgement back for 20 ms.
     DelaysAcks,
-    /// It is fair to the first 12,000 packets, and then first in, last out.
+    /// It is fair to the first 12,000 packets, and then a fifo.
     CountsPackets,
     /// It keeps every 20th packet of a flow for ever.
     KeepsPackets,
@@ -95,11 +95,7 @@ impl Queue {
 
     fn take(&mut self, key: u64) -> Packet<Segment> {
         let flow = self.flows.get_mut(&key).expect("a turn belongs to a flow");
-        let packet = if self.trick == Trick::CountsPackets && self.count > COUNTED {
-            flow.pop_back()
-        } else {
-            flow.pop_front()
-        };
+        let packet = flow.pop_front();
         let empty = flow.is_empty();
         self.turns.retain(|turn| *turn != key);
         if empty {

@@ -31,6 +31,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("giveway query ", "it is a part of the Python package"),
     ("--shard ", "it is the script of a cluster"),
     ("giveway compare home.pcapng", "the capture is that of a test bed, which needs root"),
+    ("giveway report before after", "the recordings are those of a test bed, which needs root"),
     ("giveway compare day.pcap0 ", "a capture of a whole day is not in the repository"),
     (
         "giveway judge ",
