@@ -219,10 +219,7 @@ fn simulate(
     let has_queue = |sides: &&Sides| {
         [Direction::Up, Direction::Down].into_iter().all(|way| !sides.includes(way) || queues[way as usize])
     };
-    let mut rows = vec![field.baseline.row.clone()];
-    // The full row of the table, in which metrics have the names of their ports.
-    let whole = |row: &DisciplineRow| question.table.rows.iter().find(|one| one.qdisc == row.qdisc).cloned();
-    rows[0] = whole(field.baseline.row)?;
+    let mut rows = vec![question.table.rows[0].clone()];
     let mut setups = Vec::new();
     for sides in Sides::ALL.iter().filter(has_queue) {
         let row = (question.deploy)(&shaped(question, field, candidate, *sides))?;
@@ -297,12 +294,7 @@ fn recommend(
     let name = tables.name(&candidate.row.qdisc).to_owned();
     let base = tables.name(&field.baseline.row.qdisc).to_owned();
     let rates = rates(question, chosen.sides);
-    let fallback = field.others.iter().find(|other| {
-        let shapes = |pair: &Pair| pair.iter().any(pair::shapes);
-        shapes(candidate.pair) && !shapes(other.pair)
-    });
-    let place = commands::Place { wan: options.wan.as_deref(), rates, overhead: options.overhead };
-    let mut commands = commands::of(options.target, candidate.pair, fallback.map(|other| other.pair), &place);
+    let mut commands = setup_of(question, field, candidate, chosen.sides);
     commands.push(commands::check(options.target, options.wan.as_deref(), rates));
     let mut reasons = vec![("Why", sentences::why(&chosen.effects, &chosen.scores, &base))];
     reasons.push(("Rate", sentences::rate(options.shaped)));
@@ -372,8 +364,8 @@ fn nothing(why: String, situation: &Situation) -> Advice {
 /// The answer while runs are missing.
 fn unfinished(finished: usize, planned: usize) -> Advice {
     let why = format!(
-        "{finished} of {planned} runs of the comparison are finished, and a recommendation needs all of them, and those of the \
-         setups. With --out DIR, the same command goes on where it stopped."
+        "{finished} of {planned} runs of the comparison are finished. A recommendation needs all of them, and then the runs \
+         of the setups. With --out DIR, the same command resumes the comparison."
     );
     Advice { summary: "None yet".to_owned(), reasons: vec![("Why", why)], ..Advice::default() }
 }

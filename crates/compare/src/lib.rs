@@ -324,25 +324,22 @@ impl Comparison {
             session = session.exporting(export.as_ref().map(own_file));
             let situation = self.situation(link);
             let running = &session;
-            let deploy = |shaped: &deployed::Shaped<'_>| {
-                let text = shaped.scenario(link, &name, replayed, (&senders, seeds), capture);
-                let deployed = Scenario::parse(&text, files);
-                let deployed = deployed.map_err(|error| frontend.message(&chain(&error))).ok()?;
-                let table = running.measure(&deployed, &format!("{name}, as recommended"))?;
-                shaped.row(&table, link::NODES)
+            let measure = |text: &str, title: &str| {
+                let scenario = Scenario::parse(text, files);
+                let scenario = scenario.map_err(|error| frontend.message(&chain(&error))).ok()?;
+                running.measure(&scenario, &format!("{name}, {title}"))
             };
+            let deploy_with = |shaped: &deployed::Shaped<'_>, senders: &link::Senders<'_>, title: &str| {
+                let text = shaped.scenario(link, &name, replayed, (senders, seeds), capture);
+                shaped.row(&measure(&text, title)?, link::NODES)
+            };
+            let deploy = |shaped: &deployed::Shaped<'_>| deploy_with(shaped, &senders, "as recommended");
             let rethink = |shaped: &deployed::Shaped<'_>, think: &'static str| {
                 let senders = link::Senders { think: Some(think), ..senders };
-                let measured = |text: &str, what: &str| {
-                    let scenario =
-                        Scenario::parse(text, files).map_err(|error| frontend.message(&chain(&error)));
-                    running.measure(&scenario.ok()?, &format!("{name}, {what}, {think} think times"))
-                };
                 let first = std::slice::from_ref(shaped.line);
                 let now = link.scenario(&name, replayed, &senders, first, seeds, capture);
-                let then = shaped.scenario(link, &name, replayed, (&senders, seeds), capture);
-                let now = measured(&now, "now")?.rows.into_iter().next()?;
-                Some([now, shaped.row(&measured(&then, "as recommended")?, link::NODES)?])
+                let now = measure(&now, &format!("now, {think} think times"))?.rows.into_iter().next()?;
+                Some([now, deploy_with(shaped, &senders, &format!("as recommended, {think} think times"))?])
             };
             let report = |table: &Table| Reported {
                 findings: findings::of(table, *mode, &situation)

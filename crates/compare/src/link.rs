@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use giveway_files::Dir;
+use giveway_measure::figures::TIME;
 use giveway_qdisc::{Limit, LinkContext, Rate, Span, Streams};
 use giveway_record::RunFolder;
 use giveway_sim::tcp::Congestion;
@@ -283,8 +284,7 @@ pub fn buffers(pair: &Pair, link: &Link) -> Option<String> {
             Limit::Packets(packets) => (format!("{packets} packets"), packets.saturating_mul(FULL)),
             Limit::Bytes(bytes) => (format!("{} kB", bytes.div_ceil(1000)), bytes),
         };
-        let time = rate.time_for(bytes).as_s();
-        let time = if time < 1.0 { format!("{:.0} ms", 1e3 * time) } else { format!("{time:.1} s") };
+        let time = TIME.text(rate.time_for(bytes).as_s(), false);
         Some(format!("{size} {}, {time} at {rate}", word(way)))
     };
     let (up, down) = (buffer(Direction::Up)?, buffer(Direction::Down)?);

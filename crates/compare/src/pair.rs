@@ -81,7 +81,8 @@ pub fn pairs(both: &[String], up: &[String], down: &[String]) -> Result<Vec<Pair
             ("--qdisc-down", "--qdisc-up")
         };
         return Err(RunnerError::Usage(format!(
-            "each {more} needs a {fewer}, the discipline of the other direction at the same time"
+            "each {more} needs a {fewer}, the discipline of the other direction at the same time: add for example {fewer} \
+             \"fifo limit 400p\""
         )));
     }
     let mut pairs: Vec<Pair> = Vec::new();

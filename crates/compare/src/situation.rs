@@ -70,7 +70,7 @@ impl Situation {
 
     /// True if packets hardly wait with the baseline, in any direction.
     pub(super) fn is_idle(&self, tables: &Tables) -> bool {
-        longest_wait(tables).is_none_or(|(wait, _)| wait < SHORT)
+        self.queues(tables) == [false, false]
     }
 
     /// The load of the link, which often explains that there is no difference.

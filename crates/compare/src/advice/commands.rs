@@ -55,11 +55,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// True if a discipline can be set up on a target.
-pub(super) fn can_have(target: Target, spec: &Spec) -> bool {
+/// True if disciplines can be set up on a target. A section of sqm has one discipline for both directions.
+pub(super) fn can_have(target: Target, pair: &Pair) -> bool {
     match target {
-        Target::Tc => spec.in_linux().is_some(),
-        Target::Openwrt => spec.in_linux().is_some_and(|linux| linux.sqm.is_some()),
+        Target::Tc => pair.iter().all(|spec| spec.in_linux().is_some()),
+        Target::Openwrt => {
+            pair.up == pair.down && pair.up.in_linux().is_some_and(|linux| linux.sqm.is_some())
+        }
         Target::Giveway | Target::Any => true,
     }
 }
@@ -67,11 +69,10 @@ pub(super) fn can_have(target: Target, spec: &Spec) -> bool {
 /// The commands for a discipline on a target. `fallback` is a discipline for `tc` of a Linux that does not
 /// have the first one.
 pub(super) fn of(target: Target, pair: &Pair, fallback: Option<&Pair>, place: &Place<'_>) -> Vec<Block> {
-    let in_linux = pair.iter().all(|spec| spec.in_linux().is_some());
     let mut blocks = Vec::new();
     match target {
         Target::Openwrt => blocks.extend(openwrt(pair, place).into_iter().flatten()),
-        Target::Tc | Target::Any if in_linux => {
+        Target::Tc | Target::Any if can_have(Target::Tc, pair) => {
             blocks.push(block("Set up, as root", tc(pair, place)));
             if let Some(other) = fallback {
                 let name = pair.up.in_linux().map_or("it", |linux| linux.qdisc);

@@ -13,7 +13,7 @@ use giveway_measure::label;
 use giveway_workload::Direction;
 use serde_json::{Value, json};
 
-use super::super::tables::{Change, SMALL_PACKETS, Tables, UNNOTICED, WORTH, number_behind, text};
+use super::super::tables::{Change, FEWEST, SMALL_PACKETS, Tables, UNNOTICED, WORTH, number_behind, text};
 use crate::mode::word;
 
 /// The metrics of effects, in their order.
@@ -38,8 +38,6 @@ const CLASSES: [&str; 2] = ["fct_le3MB_p50_s", "fct_gt3MB_p50_s"];
 const ALL_TRANSFERS: &str = "fct_p50_s";
 /// A difference in the loss of calls that is none.
 const INAUDIBLE: f64 = 0.001;
-/// A median needs so many values behind it to be a reason for a change. A single one is an effect only.
-const FEWEST_FOR_A_REASON: f64 = super::super::tables::FEWEST;
 
 /// The verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +142,7 @@ pub(super) fn effects(tables: &Tables, setup: &str, shaped: f64) -> Vec<Effect> 
                     false => change.difference(metric),
                 },
                 verdict: verdict(&change, metric, shaped),
-                is_reason: behind.is_none_or(|count| count >= FEWEST_FOR_A_REASON),
+                is_reason: behind.is_none_or(|count| count >= FEWEST),
             });
         }
     }

@@ -58,15 +58,12 @@ pub(super) fn field<'a>(tables: &'a Tables, pairs: &'a [Pair], target: Target) -
     let baseline = candidates.next()?;
     let usable = candidates.filter(|one| one.pair.iter().all(|spec| spec.needs() == Needs::Nothing));
     let (mut others, missing): (Vec<_>, Vec<_>) =
-        usable.partition(|one| one.pair.iter().all(|spec| commands::can_have(target, spec)));
+        usable.partition(|one| commands::can_have(target, one.pair));
     // Among those as good as the best, one that shapes by itself comes first: it needs one command.
     let best = others.iter().min_by(|a, b| mean(&a.scores).total_cmp(&mean(&b.scores)));
     let best = best.map(|best| best.scores.clone()).unwrap_or_default();
-    let rank = |one: &Candidate<'_>| match () {
-        () if !as_good(&best, &one.scores) => 2,
-        () if one.pair.iter().all(shapes) => 0,
-        () => 1,
-    };
+    let is_worse = |one: &Candidate<'_>| !as_good(&best, &one.scores);
+    let rank = |one: &Candidate<'_>| (is_worse(one), !is_worse(one) && !one.pair.iter().all(shapes));
     others.sort_by(|a, b| rank(a).cmp(&rank(b)).then(mean(&a.scores).total_cmp(&mean(&b.scores))));
     let better =
         |one: &&Candidate<'_>| mean(&one.scores) < mean(&best).min(0.0) && !as_good(&best, &one.scores);
