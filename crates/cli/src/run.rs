@@ -24,7 +24,7 @@ use crate::{provenance, show, stop, terminal, trace};
 /// every machine and with any number of jobs and threads.
 ///
 /// The sentences below the table say what it shows. Ctrl-C stops the run: finished trials are shown, and
-/// kept if --out names a folder; the last line is then the command that goes on.
+/// kept if --out names a folder; the last line is then the command that resumes the run.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -212,7 +212,7 @@ fn one(
         if results.finished < results.planned {
             json["fingerprint"] = Value::Null;
             json["partial"] = json!({
-                "finished": results.finished, "planned": results.planned, "go_on": go_on(name, &results),
+                "finished": results.finished, "planned": results.planned, "resume": resuming(name, &results),
             });
         }
         writeln!(out, "{json}")?;
@@ -357,13 +357,13 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
     if *finished > 0 && results.report.is_none() {
         writeln!(out, "Its trials are not kept. This command begins again, and keeps what finishes:")?;
     } else {
-        writeln!(out, "This command goes on:")?;
+        writeln!(out, "This command resumes it:")?;
     }
-    writeln!(out, "  {}", go_on(name, results))
+    writeln!(out, "  {}", resuming(name, results))
 }
 
-/// The command that goes on with a partial run. Without a folder it is the same command with one.
-fn go_on(name: &str, results: &Results) -> String {
+/// The command that resumes a partial run. Without a folder it is the same command with one.
+fn resuming(name: &str, results: &Results) -> String {
     let command = provenance::command();
     match &results.report {
         None if results.finished > 0 => format!("{command} --out runs/{name}"),

@@ -213,7 +213,7 @@ fn a_run_prints_a_row_for_each_discipline() {
 /// Two trials are kept from an earlier run, and others are interrupted.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "it waits for another process")]
-fn a_partial_run_has_no_fingerprint_and_names_the_command_that_goes_on() {
+fn a_partial_run_has_no_fingerprint_and_names_the_command_that_resumes_it() {
     let folder = folder(&SCENARIO.replace("\"1 s\"", "\"300 s\""));
     let path = folder.path();
     let asked = ["run", "home.toml", "--out", "kept", "--quiet"];
@@ -240,12 +240,12 @@ fn a_partial_run_has_no_fingerprint_and_names_the_command_that_goes_on() {
                 out.contains("This run is partial: ") && out.contains(" of 1000 trials finished"),
                 "{out}"
             );
-            assert!(out.ends_with(&format!("This command goes on:\n  {command}\n")), "{out}");
+            assert!(out.ends_with(&format!("This command resumes it:\n  {command}\n")), "{out}");
         } else {
             let found: Value = serde_json::from_str(&out).expect("it is JSON");
             assert_eq!(found["fingerprint"], Value::Null);
             assert_eq!(found["partial"]["planned"], 1000);
-            assert_eq!(found["partial"]["go_on"], format!("{command} --json"));
+            assert_eq!(found["partial"]["resume"], format!("{command} --json"));
         }
         let manifest = std::fs::read_to_string(path.join("kept/manifest.json")).expect("it is there");
         let manifest: Value = serde_json::from_str(&manifest).expect("it is JSON");

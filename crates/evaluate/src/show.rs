@@ -90,14 +90,13 @@ pub(crate) fn sums(card: &Card) -> Vec<Vec<String>> {
 fn of_sum(one: &Pooled) -> String {
     let Some(gain) = one.gain else { return "not measured".to_owned() };
     let half = gain.ci95.map_or_else(String::new, |half| format!(" ± {half:.2}"));
-    let needed =
-        one.needed.map_or_else(String::new, |needed| format!(", about {} would decide", seeds(needed)));
+    let needed = one.needed.map_or_else(String::new, |needed| format!(", {} would decide", seeds(needed)));
     format!("{:+.2}{half} ({}{needed})", gain.after, one.verdict.label())
 }
 
 /// A number of seeds in words. Beyond a thousand the estimate of the spread is too coarse.
 fn seeds(count: u32) -> String {
-    if count > 1000 { "more than 1000 seeds".to_owned() } else { format!("{count} seeds") }
+    if count > 1000 { "more than 1000 seeds".to_owned() } else { format!("about {count} seeds") }
 }
 
 /// A sentence about the seeds that would decide metrics whose observed difference would matter; none without
@@ -107,7 +106,7 @@ pub(crate) fn more_seeds(card: &Card) -> Option<String> {
     needed.sort_unstable();
     let half = needed.get(needed.len().checked_sub(1)? / 2)?;
     Some(format!(
-        "{} of the undecided metrics have a difference that would matter, and {} seeds do not show it: about {} would \
+        "{} of the undecided metrics have a difference that would matter, and {} seeds do not show it: {} would \
          show half of them.",
         needed.len(),
         card.request.seeds,

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use giveway_compare::{Advice, Capture, Link, Mode, Situation, Tried, ranking, word};
-use giveway_measure::{DisciplineRow, Estimate, Style, Table};
+use giveway_measure::{DisciplineRow, Estimate, Style, Table, aligned};
 use giveway_runner::Results;
 use giveway_workload::Direction;
 
@@ -70,19 +70,8 @@ pub fn advice(advice: &Advice, out: &mut dyn Write) -> io::Result<()> {
 /// Prints the effects of a setup as a table.
 fn effects(tried: &Tried, out: &mut dyn Write) -> io::Result<()> {
     let table = tried.table();
-    let lines: Vec<&[String; 5]> = std::iter::once(&table.head).chain(&table.rows).collect();
-    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-    for line in &lines {
-        let [name, before, after, change, certain] = line;
-        writeln!(
-            out,
-            "  {name:0$}  {before:>1$}  {after:>2$}  {change:>3$}  {certain}",
-            width(0),
-            width(1),
-            width(2),
-            width(3)
-        )?;
-    }
+    let rows: Vec<Vec<String>> = std::iter::once(table.head).chain(table.rows).map(Vec::from).collect();
+    aligned(&rows).lines().try_for_each(|line| writeln!(out, "  {line}"))?;
     writeln!(out)
 }
 

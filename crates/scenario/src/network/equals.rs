@@ -8,9 +8,9 @@ use super::traffic::Stream;
 const MAX: usize = 100;
 
 impl Network {
-    /// The groups of equal sources, of two names or more: their connections last, have the same transport and
-    /// the same times, and share a link after links with the same rates and delays. Each of a group receives
-    /// as much as the others, if not for their phases or a discipline that prefers one.
+    /// The groups of equal sources, with two names or more in each. The connections of equal sources last.
+    /// They have the same transport and the same times, cross links with the same rates and delays, and share
+    /// one of them. Without phase effects, and without a discipline that prefers one, all receive as much.
     pub fn equal_sources(&self) -> Vec<Vec<&str>> {
         let paths = self.paths();
         let lasting = |stream: &&Stream| stream.spec.lasting().is_some() && stream.spec.answered();
