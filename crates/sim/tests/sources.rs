@@ -349,6 +349,28 @@ fn a_page_takes_the_computed_time() {
     }
 }
 
+/// A server that responds late delays each page by its own time, and changes nothing else.
+#[test]
+fn a_late_server_delays_pages_by_its_time() {
+    let times = |respond: &str, qdisc: &str| {
+        let parameters = json!({
+            "think": "1s", "objects": { "fixed": 1 }, "object": { "fixed": "1000b" }, "respond": respond,
+        });
+        let mut lab = home(1, qdisc);
+        add(&mut lab, &spec("web", parameters), &TcpConfig::rfc(), |_| ());
+        let pages = run(lab, Time::s(600)).0;
+        pages.transfers(Ending::Completed).map(|page| page.end.since(page.start).as_s()).collect::<Vec<_>>()
+    };
+    let (at_once, late) = (times("0s", "fifo"), times("200ms", "fifo"));
+    let most = at_once.iter().copied().fold(0.0, f64::max);
+    assert!(late.len() > 400 && late.iter().all(|time| *time > most - 1e-6));
+    let mean =
+        late.iter().sum::<f64>() / late.len() as f64 - at_once.iter().sum::<f64>() / at_once.len() as f64;
+    // The mean of 400 exponential times has a standard deviation of a twentieth.
+    assert!((0.17..0.23).contains(&mean), "{mean}");
+    assert_eq!(late[..400], times("200ms", "drr")[..400], "the discipline does not change the times");
+}
+
 #[test]
 fn pages_of_seven_objects_over_each_kind_of_connection() {
     let pages = |more: &[(&str, Value)]| {

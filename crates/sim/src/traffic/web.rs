@@ -18,7 +18,9 @@
 //!   under every discipline.
 //!
 //! # Deviations
-//! - No name resolution, no TLS handshake over TCP, no caching, and servers respond at once.
+//! - No name resolution, no TLS handshake over TCP, and no caching.
+//! - Servers respond at once, or after an exponential time (`respond`). The n-th request of a user has the same
+//!   time under every discipline. A server never responds in parts.
 //! - By default a new page opens new connections: users go from site to site. With `connections = "kept"` a
 //!   user stays on one site, and neither end closes an idle connection. HTTP/2 with one connection is
 //!   `parallel = 1` here, where objects come one after another instead of interleaved; the page load time is
@@ -76,6 +78,8 @@ pub struct Config {
     pub parallel: Option<u32>,
     /// Size of the other direction of each object: the request, or the response if objects are uploaded.
     pub request: Bytes,
+    /// Mean time after which a server responds to a request, exponential. Default: 0, at once.
+    pub respond: Span,
     /// True if objects are sent from the client to the server.
     pub upload: bool,
     /// The unit that is reported as a flow.
@@ -116,6 +120,7 @@ impl Default for Config {
             connections: Connections::Persistent,
             parallel: None,
             request: Bytes(350),
+            respond: Span::ZERO,
             upload: false,
             report: Report::Pages,
         }
@@ -166,13 +171,20 @@ impl Traffic for Config {
         let users =
             (0..self.users).flat_map(|_| &context.pairs).enumerate().map(|(number, (client, server))| {
                 let streams = context.streams.within(&number.to_string());
-                let (think, pages) = (streams.within("think").rng(), streams.within("pages").rng());
+                let [think, pages, respond] =
+                    ["think", "pages", "respond"].map(|name| streams.within(name).rng());
                 let (client, server) = (*client, *server);
-                User { client, server, think, pages, page: None, kept: Vec::new(), streams: 0 }
+                User { client, server, think, pages, respond, page: None, kept: Vec::new(), streams: 0 }
             });
         let users = users.collect();
-        let (connections, users_of) = (BTreeMap::new(), BTreeMap::new());
-        let mut web = Web { kind, users, clicks: BinaryHeap::new(), connections, users_of };
+        let mut web = Web {
+            kind,
+            users,
+            clicks: BinaryHeap::new(),
+            responses: BinaryHeap::new(),
+            connections: BTreeMap::new(),
+            users_of: BTreeMap::new(),
+        };
         for user in 0..web.users.len() {
             web.think(user, context.start);
         }
@@ -196,6 +208,8 @@ struct Web {
     users: Vec<User>,
     /// Time of the next click of each user.
     clicks: BinaryHeap<Reverse<(Time, usize)>>,
+    /// Times of the responses of servers that do not respond at once.
+    responses: BinaryHeap<Reverse<(Time, StreamKey)>>,
     /// Connections that carry an object, and those that are kept; over QUIC the streams that carry one, by
     /// connection and number.
     connections: BTreeMap<StreamKey, Connection>,
@@ -211,6 +225,7 @@ struct User {
     server: u16,
     think: Rng,
     pages: Rng,
+    respond: Rng,
     page: Option<Page>,
     /// Connections that wait for the next page.
     kept: Vec<ConnId>,
@@ -253,6 +268,8 @@ struct Connection {
     id: u64,
     requested: Time,
     object: u64,
+    /// Time after which the server responds to the request.
+    respond: Span,
     /// Bytes of requests at the server, and of responses at the client, when the object is complete.
     up: u64,
     down: u64,
@@ -270,6 +287,12 @@ impl Source for Web {
         {
             self.clicks.pop();
             self.click(user, net);
+        }
+        while let Some(Reverse((at, place))) = self.responses.peek().copied()
+            && at <= net.now()
+        {
+            self.responses.pop();
+            self.respond(place, net);
         }
         self.sleep(net);
     }
@@ -316,8 +339,10 @@ impl Web {
     }
 
     fn sleep(&self, net: &mut Net<'_>) {
-        if let Some(Reverse((at, _))) = self.clicks.peek() {
-            net.wake_at(*at);
+        let click = self.clicks.peek().map(|Reverse((at, _))| *at);
+        let response = self.responses.peek().map(|Reverse((at, _))| *at);
+        if let Some(at) = click.into_iter().chain(response).min() {
+            net.wake_at(at);
         }
     }
 
@@ -375,11 +400,16 @@ impl Web {
             let stream = if over_quic { this.streams } else { 0 };
             this.streams += u32::from(over_quic);
             let (up, down) = self.kind.up_and_down(object);
+            let respond = match self.kind.config.respond {
+                Span::ZERO => Span::ZERO,
+                mean => Span::from_s_f64(this.respond.exponential(mean.as_s())),
+            };
             let connection = self.connections.entry((conn, stream)).or_insert(Connection {
                 user,
                 id: 0,
                 requested,
                 object,
+                respond,
                 up: 0,
                 down: 0,
                 answered: false,
@@ -388,8 +418,8 @@ impl Web {
                 before: Sent::default(),
             });
             connection.id = if self.kind.config.report == Report::Objects { net.flow_id() } else { page.id };
-            (connection.requested, connection.object, connection.answered, connection.done) =
-                (requested, object, false, false);
+            (connection.requested, connection.object, connection.respond) = (requested, object, respond);
+            (connection.answered, connection.done) = (false, false);
             connection.got = Got::default();
             connection.up += up;
             connection.down += down;
@@ -404,14 +434,23 @@ impl Web {
         }
         if side == Side::Server && total >= connection.up && !connection.answered {
             connection.answered = true;
-            let (_, down) = self.kind.up_and_down(connection.object);
-            self.kind.send(place, Side::Server, down, net);
-            if self.kind.config.connections == Connections::PerObject {
-                net.close(place.0, Side::Server);
+            if connection.respond.is_zero() {
+                return self.respond(place, net);
             }
-        }
-        if side == Side::Client && total >= connection.down && connection.answered && !connection.done {
+            self.responses.push(Reverse((net.now() + connection.respond, place)));
+            self.sleep(net);
+        } else if side == Side::Client && total >= connection.down && connection.answered && !connection.done {
             self.complete(place, net);
+        }
+    }
+
+    /// The server responds, unless the connection was aborted while it waited.
+    fn respond(&mut self, place: StreamKey, net: &mut Net<'_>) {
+        let Some(connection) = self.connections.get(&place) else { return };
+        let (_, down) = self.kind.up_and_down(connection.object);
+        self.kind.send(place, Side::Server, down, net);
+        if self.kind.config.connections == Connections::PerObject {
+            net.close(place.0, Side::Server);
         }
     }
 
