@@ -396,16 +396,12 @@ fn live_router(live: &Live, at: usize) -> LiveOptions {
 
 /// The wires behind the disciplines of the kernel. `htb` passes a packet on at the beginning of its
 /// transmission, and a line after it; so behind `htb` there is a line of the same rate. The other ones have
-/// no rate here, and no queue builds up.
+/// no rate here, and no queue builds up. The bridge is on the far side: packets of the reverse direction cross
+/// it before their discipline, so with a rate it would have their queue.
 fn delay_bridge(live: &Live, contender: &Contender) -> LiveOptions {
     let mut flags = [wire(&live.forward, ""), wire(&live.reverse, "-reverse")].concat();
-    let line = |direction: &Direction, suffix: &str| format!("--rate{suffix}={}", direction.rate);
-    match contender {
-        Contender::Kernel(queue) if !queue.shapes() => {
-            flags.extend([line(&live.forward, ""), line(&live.reverse, "-reverse")]);
-        }
-        Contender::Kernel(_) | Contender::Bpf(_) => flags.push(line(&live.reverse, "-reverse")),
-        Contender::Ours(_) => {}
+    if matches!(contender, Contender::Kernel(queue) if !queue.shapes()) {
+        flags.push(format!("--rate={}", live.forward.rate));
     }
     LiveOptions { namespace: Namespace::Delay, ends: (DELAY_LEFT, DELAY_RIGHT), flags }
 }
@@ -586,6 +582,18 @@ mod tests {
         assert_eq!(late, Some(Span::ms(2)));
         assert_eq!(remarks, ["the router lost 7 frames, reverse (ring)"]);
         assert_eq!(read_lateness_and_losses(&serde_json::json!({})), (None, Vec::new()));
+    }
+
+    #[test]
+    fn the_queue_of_the_reverse_direction_is_in_the_kernel() {
+        let scenario = "backend = \"live\"\nduration = \"1 s\"\ndisciplines = [\"kernel:pfifo\", \"kernel:tbf\"]\n\
+                        [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"2 Mbit/s\"\ndelay = \"5 ms\"\nqdisc = \"compare\"\n\
+                        [[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
+        let scenario = giveway_scenario::Scenario::parse(scenario, ".").unwrap();
+        let live = scenario.live().unwrap();
+        let flags = |at: usize| delay_bridge(live, &live.compared[at]).flags.join(" ");
+        assert_eq!(flags(0), "--delay=5ms --delay-reverse=5ms --rate=2mbit");
+        assert_eq!(flags(1), "--delay=5ms --delay-reverse=5ms");
     }
 
     #[test]
