@@ -31,7 +31,7 @@ pub struct TcpConfig {
     /// be filled.
     pub receive_window: Bytes,
     /// The receive window in the beginning, which grows with what the receiver reads, up to `receive_window`.
-    /// Without it the window is constant.
+    /// A receiver acknowledges each segment at once while it opens. Without this key the window is constant.
     pub receive_window_initial: Option<Bytes>,
     /// The rule for a window that the application does not fill: "rfc5681" restarts after an idle time,
     /// "rfc2861" lets it decay (as in Linux), "rfc7661" preserves it.

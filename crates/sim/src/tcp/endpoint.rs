@@ -353,11 +353,9 @@ impl Endpoint {
             }
             Arrival::OutOfOrder | Arrival::Duplicate => true,
         };
-        if let Some(reports) = &mut self.outlet.reports
-            && reports.quick > 0
-        {
-            reports.quick -= 1;
-            at_once = true;
+        let (delivered, rtt) = (self.outlet.receiver.delivered(), self.outlet.rtt.smoothed());
+        if let Some(reports) = &mut self.outlet.reports {
+            at_once |= reports.is_urgent(delivered, rtt, now, config);
         }
         // RFC 9293, section 3.8.6.3: an acknowledgement may be delayed by at most half a second. The timer
         // starts with the first segment that waits.

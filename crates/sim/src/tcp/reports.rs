@@ -9,18 +9,22 @@
 //! - Accurate ECN: each acknowledgement has the count of packets that arrived with a mark, modulo 8, and an
 //!   option has the count of their bytes. RFC 9768, section 3.2.
 //! - Linux acknowledges the first segments of a connection at once, so that the window of the sender grows,
-//!   and again after a duplicate.
+//!   and again after a duplicate. It acknowledges at once as long as its receive window opens, too
+//!   ([`Opening`]).
 //!
 //! # Deviations
 //! - The AccECN option is in each acknowledgement without data. RFC 9768, section 3.2.3.3 lets a receiver
 //!   leave it out while the counters do not change.
 //! - A segment has space for three SACK blocks, or for two and the AccECN option.
 
+use giveway_qdisc::{Span, Time};
+
 use crate::segment::Segment;
 
 use super::TcpConfig;
 use super::ecn_mode::EcnMode;
 use super::marks::INITIAL;
+use super::right_sizing::Opening;
 
 /// The reports of one receiver.
 #[derive(Debug)]
@@ -28,7 +32,9 @@ pub struct Reports {
     /// The segment that arrived twice and is not reported yet: its first sequence number and the one after.
     duplicate: Option<(u64, u64)>,
     /// Segments that are still acknowledged at once.
-    pub quick: u32,
+    quick: u32,
+    /// Set if the receive window grows.
+    opening: Option<Opening>,
     /// DCTCP: the last segment was marked (DCTCP.CE).
     pub marking: bool,
     /// Accurate ECN: packets with a mark, modulo 8, from the initial value on.
@@ -42,12 +48,15 @@ pub struct Reports {
 impl Reports {
     /// `None` if the receiver reports none of it.
     pub fn new(config: &TcpConfig) -> Option<Box<Reports>> {
-        if !config.dsack && config.quick_acks == 0 && !config.accecn && !config.echoes_precisely() {
+        let opening = Opening::new(config);
+        let is_plain = opening.is_none() && !config.dsack && config.quick_acks == 0;
+        if is_plain && !config.accecn && !config.echoes_precisely() {
             return None;
         }
         Some(Box::new(Reports {
             duplicate: None,
             quick: config.quick_acks,
+            opening,
             marking: false,
             packets: INITIAL,
             marked: 0,
@@ -62,6 +71,17 @@ impl Reports {
         if config.dsack {
             self.duplicate = Some((from, to));
         }
+    }
+
+    /// A segment with data arrived: `delivered` bytes have arrived in order so far. True if it must be
+    /// acknowledged at once. `rtt` is the round-trip time of the handshake.
+    #[inline]
+    pub fn is_urgent(&mut self, delivered: u64, rtt: Span, now: Time, config: &TcpConfig) -> bool {
+        let opening = &mut self.opening;
+        let opens = opening.as_mut().is_some_and(|one| one.on_arrival(delivered, rtt, now, config.mss.0));
+        let quick = self.quick > 0;
+        self.quick -= u32::from(quick);
+        opens || quick
     }
 
     /// A segment of `len` bytes arrived.

@@ -120,10 +120,7 @@ impl Extra {
             marks: Marks::new(),
             undo: None,
             frto: None,
-            right_sizing: config.receive_window_initial.map(|initial| {
-                let first = config.initial_window.0 * config.mss.0;
-                RightSizing::new(initial.0, config.receive_window.0, first)
-            }),
+            right_sizing: RightSizing::of(config),
             validation: Validation::new(config.window_validation),
             rearm: false,
         }))
