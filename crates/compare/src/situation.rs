@@ -12,7 +12,7 @@ const DOUBTFUL: f64 = 0.2;
 const USELESS: f64 = 0.5;
 /// Shorter waits of 99 in 100 packets are no queue, seconds: CoDel's target (RFC 8289, section 4.3), up to
 /// which a queue is taken as a useful one.
-const SHORT: f64 = 0.005;
+pub(super) const SHORT: f64 = 0.005;
 
 /// Facts about the capture and the link, next to the tables.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,9 @@
 //! # Verdicts
 //! A gain counts if chance alone would show any among all differences in less than 5 % of comparisons (Holm's
 //! correction). A loss counts as soon as it is outside its own interval. Smaller differences than these are
-//! none: 2 % of the value, a millisecond, or one packet of a call in a thousand.
+//! none: 2 % of the value; a millisecond; 5 ms of the delay of a packet, from which a queue counts; or one
+//! packet of a call in a thousand. A call notices no delay of a few milliseconds: its packets are 10 to 20 ms
+//! apart (ITU-T G.107: the rating falls by 0.024 points of 100 for each millisecond).
 //!
 //! A shaper takes a share of the rate, and a transfer that fills the link takes longer by that share. Such a
 //! loss is the price of the shaper: it is shown, and does not disqualify. Any larger loss does.
@@ -13,6 +15,7 @@ use giveway_measure::label;
 use giveway_workload::Direction;
 use serde_json::{Value, json};
 
+use super::super::situation::SHORT;
 use super::super::tables::{Change, FEWEST, SMALL_PACKETS, Tables, UNNOTICED, WORTH, number_behind, text};
 use crate::mode::word;
 
@@ -26,11 +29,12 @@ pub(super) const METRICS: [&str; 12] = [
     "fct_p99_s",
     "fct_le3MB_p50_s",
     "fct_gt3MB_p50_s",
-    "voice_delay_p99_s",
+    DELAY_OF_CALLS,
     LOSS_OF_CALLS,
     SMALL_PACKETS,
     UNFINISHED,
 ];
+const DELAY_OF_CALLS: &str = "voice_delay_p99_s";
 const LOSS_OF_CALLS: &str = "voice_loss";
 const UNFINISHED: &str = "flows_incomplete";
 /// The classes of transfers by size, which repeat the whole if one class has all transfers.
@@ -160,6 +164,7 @@ fn verdict(change: &Change<'_>, metric: &str, shaped: f64) -> Verdict {
     let unnoticed = match metric {
         LOSS_OF_CALLS => INAUDIBLE,
         UNFINISHED => 0.0,
+        DELAY_OF_CALLS | SMALL_PACKETS => SHORT,
         _ => UNNOTICED,
     };
     if loss.abs() <= unnoticed {

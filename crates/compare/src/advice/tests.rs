@@ -192,6 +192,18 @@ fn the_price_of_the_shaper_is_shown_and_does_not_disqualify() {
     assert!(cost.contains("upstream is 21.1 s instead of 20.0 s"), "{cost}");
 }
 
+/// The pages that are no longer delayed upstream come downstream in less time, where they delay a call a little.
+#[test]
+fn a_few_milliseconds_of_a_call_do_not_disqualify() {
+    let with = |after: f64| {
+        let calls = |row: Row, delay: f64| row.with(UP, "voice_delay_p99_s", delay);
+        let rows = [calls(fifo(), 0.021), calls(good("fq_codel"), after)];
+        discipline(&advice(&rows, Target::Tc)).map(str::to_owned)
+    };
+    assert_eq!(with(0.0235).as_deref(), Some("fq_codel"));
+    assert_eq!(with(0.0275), None);
+}
+
 #[test]
 fn loss_of_calls_disqualifies() {
     let lossy = |row: Row, loss| row.with(DOWN, "voice_loss", loss);
