@@ -12,6 +12,7 @@ use crate::datagrams::Datagrams;
 use crate::local::{Local, Pair};
 use crate::model::{Direction, Side, Train, Workload};
 use crate::names::{self, HTTPS, UDP};
+use crate::pace;
 use crate::parts::Parts;
 use crate::paths::{Paths, RoundTrips};
 use crate::quic;
@@ -354,8 +355,9 @@ impl Times {
         }
         let mut train =
             Train { start: self.start, direction, group: group.to_owned(), packets: self.packets };
-        if train.is_voice_like() {
+        if let Some(interval) = pace::of(&train) {
             train.group = "voice-like".to_owned();
+            train = pace::as_sent(&train, interval);
         }
         Some(train)
     }

@@ -64,6 +64,7 @@ mod holes;
 mod local;
 mod model;
 mod names;
+mod pace;
 mod pages;
 mod parts;
 mod paths;

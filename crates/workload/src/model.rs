@@ -224,20 +224,6 @@ impl Train {
     pub fn span(&self) -> u64 {
         self.packets.iter().skip(1).fold(0, |sum, (gap, _)| sum.saturating_add(gap))
     }
-
-    /// True if the train looks like a voice call: at least a second of small packets (300 bytes on average at
-    /// most) at an even pace between 10 and 120 a second. Voice codecs send every 10 to 60 ms.
-    pub fn is_voice_like(&self) -> bool {
-        let (count, span) = (self.packets.len() as u64, self.span());
-        if count < 50 || span < 1_000_000_000 || self.bytes() > 300 * count {
-            return false;
-        }
-        let per_second = (count - 1) as f64 / (span as f64 / 1e9);
-        let mean = span as f64 / (count - 1) as f64;
-        let gaps = || self.packets.iter().skip(1).map(|(gap, _)| gap as f64);
-        let variance = gaps().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / (count - 1) as f64;
-        (10.0..=120.0).contains(&per_second) && variance.sqrt() < 0.5 * mean
-    }
 }
 
 impl Side {

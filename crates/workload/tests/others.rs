@@ -27,6 +27,22 @@ fn an_even_stream_of_small_packets_is_a_call() {
     assert!(found.workload.trains.iter().all(|train| train.group == "voice-like"), "some jitter is allowed");
 }
 
+/// A queue held the packets of the middle back for up to 400 ms, and then sent them at once.
+#[test]
+fn a_call_that_waited_in_a_queue_is_a_call() {
+    let gap = |number| match number {
+        40 => 420_000,
+        41..61 => 1_000,
+        _ => 20_000,
+    };
+    let found = call(Trace::new().between((21, 5004), (30, 5004)), S, gap, 172).found();
+    let train = &found.workload.trains[0];
+    assert_eq!(train.group, "voice-like");
+    // It was sent at an even pace. Without the queue each packet is 20 ms after the one before.
+    let gaps: Vec<u64> = train.packets.iter().skip(1).map(|(gap, _)| gap / 1_000_000).collect();
+    assert!(gaps.iter().all(|gap| (19..=41).contains(gap)), "{gaps:?}");
+}
+
 #[test]
 fn other_streams_are_not_calls() {
     let ports = || Trace::new().between((21, 5004), (30, 5004));

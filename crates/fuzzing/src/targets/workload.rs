@@ -29,9 +29,6 @@ pub fn run(input: &[u8]) {
     let mut written = Vec::new();
     workload.write(&mut written).expect("memory can be written");
     assert_eq!(Workload::read(&written[..]).expect("the workload was just written"), workload);
-    for train in &workload.trains {
-        let _ = train.is_voice_like();
-    }
     scratch::file("workload.jsonl", input);
     let draft = Draft::parse(SCENARIO, scratch::folder());
     match draft.clone().finish() {
