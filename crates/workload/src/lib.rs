@@ -74,6 +74,7 @@ mod stretches;
 mod tcp;
 mod think;
 mod timed;
+mod uploads;
 
 pub use datagrams::{Cursor, Datagrams};
 pub use error::WorkloadError;

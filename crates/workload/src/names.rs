@@ -30,7 +30,7 @@ pub(crate) fn connection(port: u16, sent: u64, received: u64) -> String {
     /// A request, with the largest cookies and forms, is smaller.
     const LEAST: u64 = 100_000;
     let service = tcp(port);
-    if is_web(&service) && sent >= LEAST && sent > received { "upload".to_owned() } else { service }
+    if is_web(&service) && sent >= LEAST && sent > received { UPLOAD.to_owned() } else { service }
 }
 
 /// The service of a UDP port, or the name of another protocol.
@@ -49,6 +49,14 @@ pub(crate) fn other(protocol: u8, port: u16) -> String {
         _ => return format!("protocol {protocol}"),
     };
     known.to_owned()
+}
+
+/// The group of uploads.
+const UPLOAD: &str = "upload";
+
+/// True if flows of this group are uploads.
+pub(crate) fn is_upload(group: &str) -> bool {
+    group == UPLOAD
 }
 
 /// True if flows of this group can be parts of pages.

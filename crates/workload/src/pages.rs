@@ -24,7 +24,7 @@
 //! selection. Single requests that may belong to a page or not are left out of pages, and do not count as
 //! one.
 //!
-//! Uploads do not belong to pages.
+//! Uploads do not belong to pages; they may wait for one another ([`uploads`](crate::uploads)).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ use crate::model::{After, Connection, Direction, Side};
 use crate::names;
 
 /// Largest time from the end of a response to a request that it causes, ns.
-const SOON: u64 = 100_000_000;
+pub(crate) const SOON: u64 = 100_000_000;
 /// Requests that responses cause come within so many times the median time after documents of a client.
 const USUAL: u64 = 4;
 /// Largest time from the first to the last of several requests at once, ns.
@@ -68,7 +68,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// The earliest time at which a reaction of the client to the end of the response passes.
-    fn received(&self) -> u64 {
+    pub(crate) fn received(&self) -> u64 {
         self.until.saturating_add(self.path)
     }
 }

@@ -11,6 +11,7 @@ use crate::seen::CaptureStatistics;
 use crate::tcp::Tracker;
 use crate::think::{Route, Service, Thinking, Waits};
 use crate::timed::TimedAdu;
+use crate::uploads;
 
 /// Data bytes of a packet that counts as full, and its headers with the usual options.
 const FULL: u64 = 1_000;
@@ -109,6 +110,7 @@ impl Parts {
         seen.responses = unknown.responses;
         seen.unknown_thinks = unknown.count;
         seen.think_bounds = (unknown.least, unknown.most);
+        uploads::chain(&mut workload.connections, &requests);
         let pages = pages::number(&mut workload.connections, requests);
         (seen.pages, seen.unsure_pages, seen.all_pages) = (pages.took, pages.unsure, pages.all);
         seen.lone_requests = pages.lone;

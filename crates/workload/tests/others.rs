@@ -31,7 +31,7 @@ fn an_even_stream_of_small_packets_is_a_call() {
 #[test]
 fn a_call_that_waited_in_a_queue_is_a_call() {
     let gap = |number| match number {
-        40 => 420_000,
+        40 => 400_000,
         41..61 => 1_000,
         _ => 20_000,
     };
@@ -289,6 +289,28 @@ fn more_than_one_late_round_may_be_several_pages() {
     };
     assert_eq!((rounds(1).pages, rounds(1).unsure_pages), (vec![590_000_000], 0));
     assert_eq!((rounds(2).pages.len(), rounds(2).unsure_pages), (0, 1));
+}
+
+/// Two photos at once: the third begins when the first is complete, and the fourth with the second. The fifth is
+/// another upload, which begins a second later.
+#[test]
+fn an_upload_waits_for_the_one_before() {
+    let photo = |at: u64| {
+        [
+            (at, C, "S", 0, 0, 0),
+            (at + 30, S, "S.", 0, 0, 1),
+            (at + 30, C, ".", 1, 60_000, 1),
+            (at + 31, C, ".", 60_001, 60_000, 1),
+            (at + 61, S, ".", 1, 300, 120_001),
+            (at + 61, C, ".", 120_001, 0, 301),
+        ]
+    };
+    let rows = [0, 20, 62, 84, 1_150].map(photo);
+    let found = traced(rows.iter().map(|rows| &rows[..]));
+    assert!(found.workload.connections.iter().all(|connection| connection.group == "upload"));
+    let after: Vec<_> = found.workload.connections.iter().map(|connection| connection.after).collect();
+    let response = |connection, pause: u64| Some(After { connection, bytes: 300, pause: pause * 1_000_000 });
+    assert_eq!(after, [None, None, response(0, 1), response(1, 3), None]);
 }
 
 #[test]
