@@ -18,6 +18,8 @@
 //! - RFC 9438, section 4.8 begins without a plateau at the flat part of the curve, so a window that left slow
 //!   start too early hardly grows for seconds. With `cubic_probe`, as in the preset "linux", it grows by at
 //!   least so many percent per round-trip time.
+//! - With the preset "linux" a loss counts whole segments, as the window of Linux does: the reduced window of
+//!   8.6 segments is 5 of them, and not 6. Below ten segments there are a quarter fewer losses then.
 //! - Spurious losses (RFC 9438, section 4.9) are detected if `dsack` or `frto` is on, as in the preset
 //!   "linux".
 //! - Slow start ends at the threshold (RFC 5681, section 3.1 allows either there); RFC 9438, section 4.10 has
@@ -41,8 +43,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Ack, Control, Controller, Loss, Start};
-use crate::tcp::Counting;
 use crate::tcp::hystart::HyStart;
+use crate::tcp::{Counting, Preset};
 
 /// Parameters of this control: it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +72,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 pub fn new(start: Start) -> Cubic {
     Cubic {
         mss: start.mss as f64,
+        whole: start.preset == Preset::Linux,
         initial_window: start.initial_window as f64 / start.mss as f64,
         counting: start.counting,
         window: start.initial_window as f64 / start.mss as f64,
@@ -92,6 +95,8 @@ pub fn new(start: Start) -> Cubic {
 pub struct Cubic {
     /// Segment size, bytes.
     mss: f64,
+    /// A loss counts whole segments.
+    whole: bool,
     initial_window: f64,
     counting: Counting,
     /// Congestion window (cwnd).
@@ -242,8 +247,8 @@ impl Cubic {
         self.prior = self.window;
         // RFC 9438, section 4.6 uses the data in flight: an application-limited window does not reflect the
         // path.
-        let flight = flight as f64 / self.mss;
-        let reduced = flight.min(self.window) * BETA;
+        let used = (flight as f64 / self.mss).min(self.window);
+        let reduced = if self.whole { libm::floor(libm::floor(used) * BETA) } else { used * BETA };
         self.threshold = reduced.max(2.0);
         self.epoch = Time::NEVER;
         self.after_timeout = false;
@@ -321,6 +326,16 @@ mod tests {
             busy.on_ack(&ack(1000 + 20 * i, 4000));
             paused.on_ack(&ack(40_000 + 20 * i, 4000));
             assert_eq!(busy.window(), paused.window(), "acknowledgement {i} after the pause");
+        }
+    }
+
+    /// 8,600 bytes have eight whole segments; 0.7 of them are 5.6.
+    #[test]
+    fn linux_reduces_whole_segments() {
+        for (preset, threshold) in [(Preset::Linux, 5000), (Preset::Rfc, 6020)] {
+            let mut cubic = new(Start { preset, ..start(10) });
+            cubic.on_loss(&Loss { flight: 8600, ..Loss::default() });
+            assert_eq!((cubic.window(), cubic.threshold()), (threshold, threshold), "{preset:?}");
         }
     }
 

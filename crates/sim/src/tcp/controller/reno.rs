@@ -9,6 +9,7 @@
 //! # Deviations
 //! - Growth counts bytes by default (RFC 3465 with L = 2), so delayed acknowledgements do not halve it;
 //!   `counting = "acks"` is RFC 5681's equation (3) to the letter.
+//! - With the preset "linux" the half is one of whole segments, as in Linux: of 9 segments it is 4.
 //!
 //! # Cost
 //! - A few integers per connection, O(1) per acknowledgement.
@@ -22,8 +23,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Ack, Control, Controller, Loss, Start};
-use crate::tcp::Counting;
 use crate::tcp::hystart::HyStart;
+use crate::tcp::{Counting, Preset};
 
 /// Parameters of this control: it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +68,13 @@ pub struct Reno {
 }
 
 impl Reno {
+    /// RFC 5681, section 3.1, equation (4): half the data in flight, but at least two segments.
+    fn half(&self, flight: u64) -> u64 {
+        let mss = self.start.mss;
+        let half = if self.start.preset == Preset::Linux { flight / mss / 2 * mss } else { flight / 2 };
+        half.max(2 * mss)
+    }
+
     /// Reduces the window to `window` bytes, and the threshold with it.
     pub(super) fn reduce_to(&mut self, window: u64) {
         self.window = window;
@@ -123,8 +131,8 @@ impl Controller for Reno {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        // RFC 5681, section 3.1, equation (4), with FlightSize, not with the window.
-        self.threshold = (loss.flight / 2).max(2 * self.start.mss);
+        // FlightSize, not the window.
+        self.threshold = self.half(loss.flight);
         self.window = self.threshold;
         self.counted = 0;
     }
@@ -132,7 +140,7 @@ impl Controller for Reno {
     fn on_timeout(&mut self, loss: &Loss, first: bool) {
         // RFC 5681, section 3.1: a segment that was retransmitted before leaves the threshold unchanged.
         if first {
-            self.threshold = (loss.flight / 2).max(2 * self.start.mss);
+            self.threshold = self.half(loss.flight);
         }
         // RFC 5681, section 3.1: the loss window is one segment.
         self.window = self.start.mss;
@@ -207,6 +215,14 @@ mod tests {
         assert_eq!(reno.window(), 2900, "one segment per window: 1000 * 1000 / 2500");
         reno.on_timeout(&Loss { flight: 2900, ..Loss::default() }, true);
         assert_eq!((reno.window(), reno.threshold()), (1000, 2000), "never below two segments");
+    }
+
+    /// 5,999 bytes have five whole segments.
+    #[test]
+    fn linux_halves_whole_segments() {
+        let mut reno = new(Start { preset: Preset::Linux, ..start(Counting::All) });
+        reno.on_loss(&Loss { flight: 5999, ..Loss::default() });
+        assert_eq!((reno.window(), reno.threshold()), (2000, 2000));
     }
 
     #[test]
