@@ -5,14 +5,17 @@
 //! `fifo`, `fq_codel` and `cake`; the file next to the capture has the values that were measured with the
 //! qdiscs of Linux, in several runs.
 
+mod advice;
 mod cells;
 mod exceptions;
+mod homes;
 mod rows;
 
 use std::fs;
 
 pub use self::cells::{Cell, FOLDER, QDISCS, QUANTILES, RUNS, chosen};
 use self::exceptions::{Exceptions, FILE};
+pub use self::homes::{RUNS as RUNS_OF_HOMES, SETUPS};
 use self::rows::Prediction;
 use crate::repository::{Done, Repository};
 
@@ -42,15 +45,16 @@ pub fn check(repository: &Repository, names: &[&str]) -> Done {
 /// Prints the table, and returns its rows.
 fn table(repository: &Repository, names: &[&str]) -> Result<Vec<Prediction>, String> {
     println!("{}", rows::head());
-    let mut all = Vec::new();
+    let (mut all, mut claims) = (Vec::new(), Vec::new());
     for cell in chosen(names)? {
         if !rows::is_recorded(repository, &cell) {
             println!("| {} | not recorded | | | | | | |", cell.name());
             continue;
         }
-        let rows = rows::of(repository, &cell)?;
+        let (rows, of_cell) = rows::of(repository, &cell)?;
         rows.iter().for_each(|row| println!("{}", row.text()));
         all.extend(rows);
+        claims.extend(of_cell);
     }
     let met: Vec<bool> = all.iter().flat_map(Prediction::met).collect();
     println!(
@@ -58,5 +62,9 @@ fn table(repository: &Repository, names: &[&str]) -> Result<Vec<Prediction>, Str
         met.iter().filter(|met| **met).count(),
         met.len()
     );
+    println!("\n| capture | setup | | measured | predicted | verdict | |\n|---|---|---|---:|---:|---|---|");
+    claims.iter().for_each(|claim| println!("{}", claim.text()));
+    let count = claims.iter().filter(|claim| claim.is_true()).count();
+    println!("\n{count} of {} verdicts are true", claims.len());
     if met.is_empty() { Err("no capture of the library is there".to_owned()) } else { Ok(all) }
 }

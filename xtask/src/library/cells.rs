@@ -1,4 +1,6 @@
-//! The cells of the library: a rate, and a congestion control or another load.
+//! The cells of the library: a rate, and a congestion control or another load; or a home.
+
+use super::homes::{HOMES, Home};
 
 /// The folder of the captures.
 pub const FOLDER: &str = "examples/library";
@@ -8,6 +10,7 @@ pub const RUNS: u32 = 3;
 const LATER_MS: u32 = 7;
 
 /// A quantity that is measured and predicted.
+#[derive(Clone, Copy)]
 pub struct Measure {
     /// Its name in tables.
     pub name: &'static str,
@@ -17,6 +20,8 @@ pub struct Measure {
     pub predicted: &'static str,
     /// The one-way delay of the path, in seconds, if a prediction does not have it.
     pub path: f64,
+    /// The number of its quantiles, of [`QUANTILES`]: a single transfer has the first only.
+    pub quantiles: usize,
 }
 
 /// A simulated datagram stream from a capture crosses the link only.
@@ -25,18 +30,29 @@ const CALL: Measure = Measure {
     measured: "src.call.delay_",
     predicted: "src.voice-like.delay_",
     path: 0.015,
+    quantiles: 3,
 };
 /// Measures of a cell with short uploads.
-const UPLOADS: [Measure; 2] =
-    [Measure { name: "short uploads", measured: "fct_le30kB_", predicted: "fct_le30kB_", path: 0.0 }, CALL];
+const UPLOADS: [Measure; 2] = [
+    Measure {
+        name: "short uploads",
+        measured: "fct_le30kB_",
+        predicted: "fct_le30kB_",
+        path: 0.0,
+        quantiles: 3,
+    },
+    CALL,
+];
 /// Measures of a cell with web pages. The measured flows are the pages and one long upload.
-const PAGES: [Measure; 2] =
-    [Measure { name: "page loads", measured: "fct_", predicted: "page_load_", path: 0.0 }, CALL];
+const PAGES: [Measure; 2] = [
+    Measure { name: "page loads", measured: "fct_", predicted: "page_load_", path: 0.0, quantiles: 3 },
+    CALL,
+];
 
 /// Quantiles of each measure, as metrics and tables name them.
 pub const QUANTILES: [(&str, &str); 3] = [("p50_s", "median"), ("p95_s", "p95"), ("p99_s", "p99")];
-/// Bounds on the error of the first two quantiles, in percent.
-pub const BOUNDS: [f64; 2] = [10.0, 20.0];
+/// Bounds on the error of each quantile, in percent.
+pub const BOUNDS: [f64; 3] = [10.0, 20.0, 35.0];
 
 /// The load next to the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +63,14 @@ enum Load {
     Pages,
     /// A long upload and short ones over QUIC.
     Quic,
+    /// Pages, an upload and a call in both directions.
+    Home(&'static Home),
 }
 
 /// A capture with its measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// Rate of the bottleneck, in Mbit/s.
+    /// Rate of the bottleneck upstream, in Mbit/s.
     rate: u32,
     /// Load next to the call.
     load: Load,
@@ -60,8 +78,8 @@ pub struct Cell {
     seconds: u32,
 }
 
-/// All cells. A faster link needs less time for the same number of packets.
-pub const CELLS: [Cell; 10] = [
+/// Cells with one load. A faster link needs less time for the same number of packets.
+const LOADS: [Cell; 10] = [
     Cell { rate: 2, load: Load::Uploads("cubic"), seconds: 24 },
     Cell { rate: 10, load: Load::Uploads("cubic"), seconds: 12 },
     Cell { rate: 50, load: Load::Uploads("cubic"), seconds: 5 },
@@ -74,6 +92,12 @@ pub const CELLS: [Cell; 10] = [
     Cell { rate: 10, load: Load::Quic, seconds: 12 },
 ];
 
+/// All cells.
+pub fn all() -> impl Iterator<Item = Cell> {
+    let home = |home: &'static Home| Cell { rate: home.up, load: Load::Home(home), seconds: home.seconds };
+    LOADS.into_iter().chain(HOMES.iter().map(home))
+}
+
 /// Disciplines: the kernel's name, and the simulator's name with its parameters.
 pub const QDISCS: [(&str, &str); 3] =
     [("fifo", "fifo limit"), ("fq_codel", "fq_codel"), ("cake", "cake unlimited besteffort")];
@@ -85,6 +109,7 @@ impl Cell {
             Load::Uploads(congestion) => congestion,
             Load::Pages => "pages",
             Load::Quic => "quic",
+            Load::Home(home) => return home.name.to_owned(),
         };
         format!("{}mbit-{load}", self.rate)
     }
@@ -95,38 +120,53 @@ impl Cell {
             Load::Uploads(_) => "scenarios/testbed/library.toml",
             Load::Pages => "scenarios/testbed/library-pages.toml",
             Load::Quic => "scenarios/testbed/library-quic.toml",
+            Load::Home(home) => home.scenario(),
         }
     }
 
     /// The quantities that are measured and predicted.
-    pub fn measures(&self) -> &'static [Measure; 2] {
-        if self.load == Load::Pages { &PAGES } else { &UPLOADS }
+    pub fn measures(&self) -> &'static [Measure] {
+        match self.load {
+            Load::Uploads(_) | Load::Quic => &UPLOADS,
+            Load::Pages => &PAGES,
+            Load::Home(home) => home.measures(),
+        }
     }
 
-    /// Capacity of `fifo`: what the link sends in a quarter of a second, in bytes.
+    /// The home, if the cell is one.
+    pub fn home(&self) -> Option<&'static Home> {
+        if let Load::Home(home) = self.load { Some(home) } else { None }
+    }
+
+    /// Capacity of `fifo` upstream: what the link sends in a quarter of a second, in bytes.
     fn buffer(&self) -> u32 {
-        self.rate * 31_250
+        self.home().map_or(self.rate * 31_250, |home| home.buffers()[0])
     }
 
     /// Rates upstream and downstream, as flags and scenarios have them.
     pub fn rates(&self) -> [String; 2] {
-        [format!("{}mbit", self.rate), format!("{}mbit", (8 * self.rate).min(250))]
+        let down = self.home().map_or((8 * self.rate).min(250), |home| home.down);
+        [format!("{}mbit", self.rate), format!("{down}mbit")]
     }
 
-    /// The discipline of Linux, as in scenarios.
-    pub fn kernel(&self, discipline: usize) -> String {
-        match QDISCS[discipline].0 {
+    /// Changes of the scenario for a discipline of Linux: upstream, and in a home in both directions.
+    pub fn disciplines(&self, discipline: usize) -> Vec<String> {
+        let name = QDISCS[discipline].0;
+        let kernel = match name {
             "fifo" => format!("kernel:bfifo limit {}", self.buffer()),
             "cake" => "kernel:cake unlimited besteffort".to_owned(),
             other => format!("kernel:{other}"),
-        }
+        };
+        let down = self.home().map(|home| format!("link.1.back.qdisc={}", home.downstream(name)));
+        std::iter::once(format!("disciplines=[\"{kernel}\"]")).chain(down).collect()
     }
 
-    /// The discipline of the simulator.
-    pub fn ours(&self, discipline: usize) -> String {
+    /// The discipline of the simulator upstream and downstream.
+    pub fn ours(&self, discipline: usize) -> [String; 2] {
+        let [up, down] = self.home().map_or([self.buffer(); 2], |home| home.buffers());
         match QDISCS[discipline] {
-            ("fifo", words) => format!("{words} {}b", self.buffer()),
-            (_, words) => words.to_owned(),
+            ("fifo", words) => [format!("{words} {up}b"), format!("{words} {down}b")],
+            (_, words) => [words.to_owned(), words.to_owned()],
         }
     }
 
@@ -135,7 +175,7 @@ impl Cell {
         match self.load {
             Load::Uploads("bbr") => "bbr margin 0.01",
             Load::Uploads(other) => other,
-            Load::Pages | Load::Quic => "cubic",
+            Load::Pages | Load::Quic | Load::Home(_) => "cubic",
         }
     }
 
@@ -143,6 +183,9 @@ impl Cell {
     /// starts a few milliseconds later in each run, so that runs differ as they do by chance.
     pub fn settings(&self, run: u32) -> Vec<String> {
         let Cell { rate, load, seconds } = self;
+        if let Load::Home(home) = load {
+            return home.settings(run * LATER_MS);
+        }
         let stop = seconds - 1;
         let [up, down] = self.rates();
         let mut settings = vec![
@@ -170,11 +213,11 @@ impl Cell {
 /// # Errors
 /// If a cell is unknown; the message lists the cells.
 pub fn chosen(names: &[&str]) -> Result<Vec<Cell>, String> {
-    let all: Vec<String> = CELLS.iter().map(Cell::name).collect();
+    let all: Vec<String> = self::all().map(|cell| cell.name()).collect();
     if let Some(wrong) = names.iter().find(|name| !all.iter().any(|other| other == *name)) {
         return Err(format!("unknown cell {wrong}; cells: {}", all.join(" ")));
     }
-    Ok(CELLS.into_iter().filter(|cell| names.is_empty() || names.contains(&&*cell.name())).collect())
+    Ok(self::all().filter(|cell| names.is_empty() || names.contains(&&*cell.name())).collect())
 }
 
 #[cfg(test)]
@@ -186,11 +229,11 @@ mod tests {
     #[test]
     fn each_cell_has_its_own_name_and_a_scenario_with_its_traffic() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository");
-        let mut names: Vec<String> = CELLS.iter().map(Cell::name).collect();
+        let mut names: Vec<String> = all().map(|cell| cell.name()).collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), CELLS.len());
-        for cell in CELLS {
+        assert_eq!(names.len(), all().count());
+        for cell in all() {
             let scenario = std::fs::read_to_string(root.join(cell.scenario())).expect("there is a scenario");
             for setting in cell.settings(0) {
                 let Some(key) = setting.strip_prefix("traffic.") else { continue };

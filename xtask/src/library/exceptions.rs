@@ -31,7 +31,7 @@ struct Exception {
     qdisc: String,
     /// Name of the measure.
     measure: String,
-    /// `median` or `p95`.
+    /// `median`, `p95` or `p99`.
     quantile: String,
     /// Error of the prediction, in percent.
     error: f64,
@@ -57,7 +57,7 @@ impl Exceptions {
         let mut faults = Vec::new();
         let mut used = vec![false; self.exception.len()];
         for row in rows {
-            for ((at, bound), met) in BOUNDS.iter().enumerate().zip(row.met()) {
+            for ((at, met), bound) in row.met().enumerate().zip(BOUNDS) {
                 let quantile = QUANTILES[at].1;
                 let (error, cell, measure) = (row.error(at), &row.cell, row.measure);
                 let mine = self.exception.iter().position(|listed| listed.is(row, quantile));
@@ -115,9 +115,9 @@ mod tests {
             cell: "2mbit-cubic".to_owned(),
             qdisc: "fifo",
             measure: "short uploads",
-            measured: [0.1; 3],
-            apart: [0.0; 3],
-            predicted: [0.112, 0.105, 0.1],
+            measured: vec![0.1; 3],
+            apart: vec![0.0; 3],
+            predicted: vec![0.112, 0.105, 0.1],
         }
     }
 

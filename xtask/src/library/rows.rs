@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use super::advice::{self, Claim};
 use super::cells::{BOUNDS, Cell, FOLDER, Measure, QDISCS, QUANTILES};
 use crate::repository::Repository;
 
@@ -15,12 +16,12 @@ pub struct Prediction {
     pub qdisc: &'static str,
     /// Name of the measure.
     pub measure: &'static str,
-    /// Means of the measured runs, in seconds.
-    pub measured: [f64; 3],
+    /// Means of the measured runs of each quantile, in seconds.
+    pub measured: Vec<f64>,
     /// Largest distance of a run from the mean, in percent.
-    pub apart: [f64; 3],
+    pub apart: Vec<f64>,
     /// Predictions, in seconds.
-    pub predicted: [f64; 3],
+    pub predicted: Vec<f64>,
 }
 
 impl Prediction {
@@ -29,14 +30,15 @@ impl Prediction {
         100.0 * (self.predicted[quantile] / self.measured[quantile] - 1.0)
     }
 
-    /// For each quantile with a bound: true if the error is within it.
+    /// For each quantile: true if the error is within its bound.
     pub fn met(&self) -> impl Iterator<Item = bool> + '_ {
-        BOUNDS.iter().enumerate().map(|(at, bound)| self.error(at).abs() <= *bound)
+        (0..self.measured.len()).map(|at| self.error(at).abs() <= BOUNDS[at])
     }
 
     /// The row of the table.
     pub fn text(&self) -> String {
-        let all = |of: &dyn Fn(usize) -> String| (0..QUANTILES.len()).map(of).collect::<Vec<_>>().join(", ");
+        let all =
+            |of: &dyn Fn(usize) -> String| (0..self.measured.len()).map(of).collect::<Vec<_>>().join(", ");
         let met: Vec<&str> = self.met().map(|met| if met { "met" } else { "missed" }).collect();
         format!(
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -54,7 +56,7 @@ impl Prediction {
 
 /// Heads of the table.
 pub fn head() -> &'static str {
-    "| capture | qdisc | | measured, ms: median, p95, p99 | runs differ from it by, % | predicted, ms | error, % | bounds 10 %, 20 % |\n\
+    "| capture | qdisc | | measured, ms: median, p95, p99 | runs differ from it by, % | predicted, ms | error, % | bounds 10 %, 20 %, 35 % |\n\
      |---|---|---|---:|---:|---:|---:|---|"
 }
 
@@ -63,16 +65,18 @@ pub fn is_recorded(repository: &Repository, cell: &Cell) -> bool {
     repository.root.join(format!("{FOLDER}/{}.json", cell.name())).exists()
 }
 
-/// Predicts from the capture of a cell. Needs the program `giveway`.
+/// Predicts from the capture of a cell. Needs the program `giveway`. Returns the predictions, and what the
+/// recommendation claims.
 ///
 /// # Errors
 /// If the prediction fails, or a number is missing.
-pub fn of(repository: &Repository, cell: &Cell) -> Result<Vec<Prediction>, String> {
+pub fn of(repository: &Repository, cell: &Cell) -> Result<(Vec<Prediction>, Vec<Claim>), String> {
     let name = cell.name();
     let file = format!("{FOLDER}/{name}.json");
     let text = fs::read_to_string(repository.root.join(&file)).map_err(|error| format!("{file}: {error}"))?;
     let measured: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
-    let predicted = predict(repository, cell)?;
+    let link = predict(repository, cell)?;
+    let predicted = &link["table"]["results"];
     let mut rows = Vec::new();
     for (at, (qdisc, _)) in QDISCS.iter().enumerate() {
         for measure in cell.measures() {
@@ -81,7 +85,7 @@ pub fn of(repository: &Repository, cell: &Cell) -> Result<Vec<Prediction>, Strin
             rows.push(row((&name, qdisc, measure), runs, &predicted[at]["metrics"])?);
         }
     }
-    Ok(rows)
+    Ok((rows, advice::claims(cell, &link["recommendation"], &measured)))
 }
 
 fn row(
@@ -93,11 +97,11 @@ fn row(
         cell: cell.to_owned(),
         qdisc,
         measure: measure.name,
-        measured: [0.0; 3],
-        apart: [0.0; 3],
-        predicted: [0.0; 3],
+        measured: Vec::new(),
+        apart: Vec::new(),
+        predicted: Vec::new(),
     };
-    for (at, (end, _)) in QUANTILES.iter().enumerate() {
+    for (end, _) in &QUANTILES[..measure.quantiles] {
         let number = |value: &Value, metric: &str| {
             value.as_f64().ok_or_else(|| format!("{cell}, {qdisc}: no {metric}"))
         };
@@ -106,14 +110,15 @@ fn row(
         let times = times?;
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         let farthest = times.iter().map(|time| (time - mean).abs()).fold(0.0, f64::max);
-        (row.measured[at], row.apart[at]) = (mean, 100.0 * farthest / mean);
+        row.measured.push(mean);
+        row.apart.push(100.0 * farthest / mean);
         let metric = format!("{}{end}", measure.predicted);
-        row.predicted[at] = number(&predicted[&metric]["mean"], &metric)? + measure.path;
+        row.predicted.push(number(&predicted[&metric]["mean"], &metric)? + measure.path);
     }
     Ok(row)
 }
 
-/// The results of `giveway compare`, one for each discipline.
+/// The results of `giveway compare` for the link.
 fn predict(repository: &Repository, cell: &Cell) -> Result<Value, String> {
     let capture = format!("{FOLDER}/{}.pcapng.gz", cell.name());
     let [up, down] = cell.rates();
@@ -121,10 +126,10 @@ fn predict(repository: &Repository, cell: &Cell) -> Result<Value, String> {
     words.extend(["--congestion", cell.congestion()]);
     // All hosts of a side have one MAC address, so many of them look like those behind a gateway.
     words.extend(["--link", "192.168.0.0/16"]);
-    let ours: Vec<String> = (0..QDISCS.len()).map(|discipline| cell.ours(discipline)).collect();
-    ours.iter().for_each(|spec| words.extend(["--qdisc", spec]));
+    let ours: Vec<[String; 2]> = (0..QDISCS.len()).map(|discipline| cell.ours(discipline)).collect();
+    ours.iter().for_each(|[up, down]| words.extend(["--qdisc-up", up, "--qdisc-down", down]));
     let program = repository.built("debug", "giveway")?.to_string_lossy().into_owned();
     let results: Value =
         serde_json::from_str(&repository.output(&program, &words)?).map_err(|error| error.to_string())?;
-    Ok(results["links"][0]["table"]["results"].clone())
+    Ok(results["links"][0].clone())
 }
