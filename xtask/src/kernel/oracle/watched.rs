@@ -24,6 +24,15 @@ pub struct Case {
     pub parameters: &'static str,
     /// The Rust discipline.
     pub discipline: &'static str,
+    /// True if the link stops again and again while packets arrive, for 0.3 to 2.5 s.
+    pub gaps: bool,
+}
+
+impl Case {
+    /// Makes the traffic steady, and the link one with gaps.
+    pub const fn with_gaps(self) -> Case {
+        Case { gaps: true, ..self }
+    }
 }
 
 /// Headers of the packets.
@@ -56,5 +65,5 @@ pub const fn case(
     parameters: &'static str,
     discipline: &'static str,
 ) -> Case {
-    Case { flows, sizes, headers: Headers::Flows, link, parameters, discipline }
+    Case { flows, sizes, headers: Headers::Flows, link, parameters, discipline, gaps: false }
 }
