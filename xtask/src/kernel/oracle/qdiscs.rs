@@ -159,7 +159,7 @@ const CODEL: Watched = Watched {
         case(
             4,
             "equal",
-            "4mbit",
+            "3mbit",
             "limit 2000 target 5ms interval 100ms noecn",
             "codel limit 2000p target 4999168ns interval 99999744ns noecn",
         )
@@ -167,7 +167,7 @@ const CODEL: Watched = Watched {
         case(
             4,
             "equal",
-            "4mbit",
+            "3mbit",
             "limit 2000 target 5ms interval 20ms noecn",
             "codel limit 2000p target 4999168ns interval 19999744ns noecn",
         )

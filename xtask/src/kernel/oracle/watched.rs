@@ -29,7 +29,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Makes the traffic steady, and the link one with gaps.
+    /// Makes the traffic steady, and the link one with gaps. The link must be slower than the slowest of this
+    /// traffic, 500 packets in a second, so that the queue is congested at each gap.
     pub const fn with_gaps(self) -> Case {
         Case { gaps: true, ..self }
     }
