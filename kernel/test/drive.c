@@ -3,10 +3,11 @@
 // Tool of the virtual machine of `cargo xtask test-kernel`: sends traffic, and writes the journal of a
 // discipline to a file.
 //
-//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED [hosts|paced]
+//   drive send DEV PACKETS FLOWS equal|mixed MARKS SEED [hosts|paced] [steady]
 //       bursts and pauses; flow f usually has the mark f % (MARKS + 1). With `hosts` flows are of several
 //       hosts, with several DSCPs and ECN fields, and the mark has all of them. With `paced` each flow also
-//       has a socket of its own with a priority, and some have a rate, or a departure time for each packet
+//       has a socket of its own with a priority, and some have a rate, or a departure time for each packet.
+//       With `steady` bursts are short: at most 2250, 1125 or 560 packets leave in a second, by turns
 //   drive flood DEV SECONDS BYTES FLOWS MARK
 //       sends as fast as possible; prints packets and processor seconds
 //   drive bursts DEV BURSTS BYTES FLOWS MARK PACKETS PID PID
@@ -164,7 +165,7 @@ static uint64_t drawn_departure(void)
 	return drawn(40) ? ns - 1000000 + drawn(12000000) : ns + drawn(100000000);
 }
 
-static int send_traffic(char **word, int hosts, int paced)
+static int send_traffic(char **word, int hosts, int paced, int steady)
 {
 	int fd = open_socket(word[0]);
 	static int sockets[1024];
@@ -173,8 +174,9 @@ static int send_traffic(char **word, int hosts, int paced)
 	state = strtoull(word[5], NULL, 10);
 	for (int flow = 0; paced && flow < flows; flow++)
 		sockets[flow] = open_paced(word[0], flow);
+	long longest = 0;
 	while (packets > 0) {
-		long burst = 1 + drawn(drawn(4) ? 30 : 600);
+		long burst = steady ? 1 + drawn(8) : 1 + drawn(drawn(4) ? 30 : 600);
 		int hot = drawn(flows);
 		for (; burst > 0 && packets > 0; burst--, packets--) {
 			int flow = drawn(2) ? hot : (int)drawn(flows);
@@ -190,6 +192,13 @@ static int send_traffic(char **word, int hosts, int paced)
 				send_at(sockets[flow], bytes, mark, flow % KINDS == DEPARTURE ? drawn_departure() : 0);
 			else
 				send_marked(fd, bytes, mark);
+		}
+		if (steady) {
+			// The rate stays for 50 bursts on average.
+			if (!longest || !drawn(50))
+				longest = 4000 << drawn(3);
+			pause_us(drawn(longest));
+			continue;
 		}
 		switch (drawn(40)) {
 		case 0: pause_us(20000 + drawn(30000)); break; // The queue empties in this time.
@@ -358,12 +367,16 @@ static int attach(char **word)
 
 int main(int words, char **word)
 {
-	if (words == 8 && !strcmp(word[1], "send"))
-		return send_traffic(word + 2, 0, 0);
-	if (words == 9 && !strcmp(word[1], "send") && !strcmp(word[8], "hosts"))
-		return send_traffic(word + 2, 1, 0);
-	if (words == 9 && !strcmp(word[1], "send") && !strcmp(word[8], "paced") && atoi(word[4]) <= 1024)
-		return send_traffic(word + 2, 0, 1);
+	if (words >= 8 && !strcmp(word[1], "send")) {
+		int hosts = 0, paced = 0, steady = 0;
+		for (int at = 8; at < words; at++) {
+			hosts |= !strcmp(word[at], "hosts");
+			paced |= !strcmp(word[at], "paced") && atoi(word[4]) <= 1024;
+			steady |= !strcmp(word[at], "steady");
+		}
+		if (hosts + paced + steady == words - 8)
+			return send_traffic(word + 2, hosts, paced, steady);
+	}
 	if (words == 7 && !strcmp(word[1], "flood"))
 		return flood(word + 2);
 	if (words == 10 && !strcmp(word[1], "bursts"))

@@ -6,13 +6,32 @@ for module in sch_htb sch_hfsc sch_drr sch_ets sch_codel sch_red sch_gred sch_pi
 	insmod "/lib/modules/$module.ko" || echo "FAILED: module $module"
 done
 
-# oracle LANE NAME SLOT KIND RATE PACKETS FLOWS SIZES PARAMETERS [hosts]: one qdisc, one mix of traffic, and
-# its journal at a place of the disk. A qdisc whose rate is root stands at the root, since it is a shaper
-# itself. For drr the parameters are the quantum of the classes and the limit of their queues; for ets they are the
-# limit of the queues and the words of tc. For htb and hfsc they are the words of the qdisc and, after a slash each,
-# the number of the parent or 0, the number of a class, and its words; mark m belongs to the class m + 1. For gred
-# they are the words of its set-up and, after a slash each, those of a virtual queue; the mark is the number of the
-# queue, which a filter before the qdisc writes into the packet.
+# gaps LANE RATE: as long as /run/LANE.gaps exists, the link stops again and again, for 0.3 to 2.5 s. Its class
+# gets a tiny rate for a moment. HTB then sends one packet, and the next one when the tiny rate permits it, also
+# if the class has its rate again by then: a second later, with 1,000 bytes at 8 kbit/s.
+gaps() {
+	while :; do
+		for tiny in 12000 26000 7000 3200; do
+			usleep 700000
+			for rate in "${tiny}bit" "$2"; do
+				tc class change dev "$1" parent 1: classid 1:1 htb rate "$rate" burst 15k cburst 15k quantum 1514 ||
+					echo "FAILED: change the rate of $1"
+				usleep 30000
+			done
+			[ -e "/run/$1.gaps" ] || return
+			usleep "$((8000000000 / tiny))"
+		done
+	done
+}
+
+# oracle LANE NAME SLOT KIND RATE PACKETS FLOWS SIZES PARAMETERS [hosts|paced] [steady]: one qdisc, one mix of
+# traffic, and its journal at a place of the disk. With steady traffic the link has gaps. A qdisc whose rate
+# is root stands at the root, since it is a shaper itself. For drr the parameters are the quantum of the
+# classes and the limit of their queues; for ets they are the limit of the queues and the words of tc. For htb
+# and hfsc they are the words of the qdisc and, after a slash each, the number of the parent or 0, the number
+# of a class, and its words; mark m belongs to the class m + 1. For gred they are the words of its set-up and,
+# after a slash each, those of a virtual queue; the mark is the number of the queue, which a filter before the
+# qdisc writes into the packet.
 oracle() {
 	lane=$1 name=$2 slot=$3 kind=$4 rate=$5 packets=$6 flows=$7 sizes=$8 parameters=$9
 	shift 9
@@ -66,7 +85,14 @@ oracle() {
 		drr | ets | sfq | fq_codel | htb | hfsc) echo "filter add dev $lane parent 2: protocol all prio 1 handle 1 flow map key mark baseclass 2:1" ;;
 		esac
 	} | tc -batch - || echo "FAILED: set up $name"
+	case "$*" in *steady*)
+		touch "/run/$lane.gaps"
+		gaps "$lane" "$rate" &
+		;;
+	esac
 	drive send "$lane" "$packets" "$flows" "$sizes" "$((flows - 1))" "$slot" "$@" || echo "FAILED: send $name"
+	rm -f "/run/$lane.gaps"
+	wait
 	# All of it leaves.
 	while tc -s qdisc show dev "$lane" root | grep -q 'backlog.* [1-9][0-9]*p '; do usleep 100000; done
 	tc qdisc del dev "$lane" root || echo "FAILED: remove $name"

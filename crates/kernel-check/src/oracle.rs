@@ -24,6 +24,7 @@ mod error;
 mod flows;
 pub mod fq;
 pub mod fq_pie;
+mod gaps;
 pub mod gred;
 pub mod hfsc;
 pub mod model;
@@ -36,6 +37,7 @@ use giveway_qdisc::{Bytes, LinkContext, Rate, Span, Streams};
 
 use self::calls::{Call, Difference, Headers, calls, compare};
 use self::flows::{headers, keys, plain};
+use self::gaps::Gaps;
 use self::model::{Model, Rule, STEP_NS, Setup};
 use crate::journal::{Entry, Event};
 
@@ -52,6 +54,8 @@ pub struct Comparison {
     pub sent: u64,
     /// Number of packets that it dropped.
     pub dropped: u64,
+    /// Gaps of the link.
+    pub gaps: Gaps,
     /// Equality of the decisions.
     pub verdict: Verdict,
 }
@@ -69,6 +73,7 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
     let sent = count(|event| *event == Event::Sent);
     let dropped = count(|event| matches!(event, Event::Dropped(_)));
     let calls = calls(journal, matches!(spec, Spec::drr(_) | Spec::ets(_)))?;
+    let gaps = Gaps::of(&calls);
     let verdict = match &spec {
         Spec::red(config) => red::judge(&calls, config, &context)?,
         Spec::gred(config) => gred::judge(&calls, config, &context)?,
@@ -83,7 +88,7 @@ pub fn judge(journal: &[Entry], text: &str, rate: Rate) -> Result<Comparison, Or
         Spec::hfsc(config) => hfsc::judge(&calls, &spec, config, &context)?,
         _ => deterministic(&calls, &spec, &context)?,
     };
-    Ok(Comparison { arrived, sent, dropped, verdict })
+    Ok(Comparison { arrived, sent, dropped, gaps, verdict })
 }
 
 /// Compares a discipline without random numbers.

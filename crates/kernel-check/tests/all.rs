@@ -37,6 +37,27 @@ fn a_missing_journal_is_a_difference() {
     }
 }
 
+/// A packet that arrives and leaves. As a journal of a link with gaps it shows too little.
+#[test]
+fn gaps_without_drops_are_a_difference() {
+    let entry = |words: [u64; 3], halves: [u32; 4]| {
+        let halves = halves.into_iter().flat_map(u32::to_le_bytes);
+        words.into_iter().flat_map(u64::to_le_bytes).chain(halves).collect::<Vec<u8>>()
+    };
+    let (arrives, leaves) =
+        (entry([1_024_000, 0, 0], [0, 1000, 1, 0]), entry([2_048_000, 0, 0], [0, 1000, 3, 0]));
+    let journal = [entry([2, 0, 0], [0; 4]), arrives, leaves].concat();
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("gaps.journal");
+    std::fs::write(&file, journal).unwrap();
+    let judged = |least: &str| {
+        let output = run(PROGRAMS[1], &[file.to_str().unwrap(), "10mbit", "codel", least]);
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert!(judged("1").0, "{}", judged("1").1);
+    let (success, text) = judged("1/50");
+    assert!(!success && text.contains("show too little: 0 gaps"), "{text}");
+}
+
 #[test]
 fn the_judge_prints_parameters_and_marks_as_they_are_loaded() {
     let words = |words: &[&str]| {

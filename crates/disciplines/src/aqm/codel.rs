@@ -14,8 +14,11 @@
 //!
 //! # Deviations
 //! - The square root is exact, in integers. The kernel keeps 1/sqrt(n) in 16 bits and makes one Newton step
-//!   when n changes. Otherwise `codel` of Linux 7.2 drops the same packets at the same times
-//!   (`cargo xtask test-kernel --oracle`).
+//!   when n changes.
+//! - One call drops all packets that are due (RFC 8289, section 5.5). The kernel drops 256 at most, and the
+//!   next one `interval` / sqrt(n) later: it forgets the others. The difference needs a queue of more than
+//!   256 packets behind a link that has stood still. Otherwise `codel` of Linux 7.2 drops the same packets at
+//!   the same times (`cargo xtask test-kernel --oracle`).
 //! - The drop that ends a drop state counts, as in the kernel, so that the next state starts from all drops
 //!   of the previous one. Programs that follow the RFC's pseudo-code line by line do not count this drop.
 //! - "An MTU" is the link's (RFC 8289, section 5.3), as in the kernel, which adds the header of the link.

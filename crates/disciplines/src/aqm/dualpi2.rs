@@ -8,6 +8,10 @@
 //!   packets are dropped or marked with p'^2; packets of the L queue are marked with `coupling_factor` times
 //!   p'. So classic traffic slows scalable traffic down as if both shared one queue, although the L queue is
 //!   short.
+//! - The coupling makes windows equal, while p' is steady. Rates are in the inverse ratio of the round-trip
+//!   times, and classic flows wait for about `target` longer. With few flows p' varies, and the mean of p'^2
+//!   is above the square of the mean, so a classic flow gets less: a flow of Prague had 1.1 to 2.5 times the
+//!   rate of one of Reno, with base round-trip times of 10 to 80 ms at 40 Mbit/s.
 //! - The L queue has its own threshold: a packet is marked if it has waited for longer than `step_thresh`, or
 //!   if more than that many packets are behind it. A packet is exempt if it arrived while at most
 //!   `min_qlen_step` packets, itself included, were in the L queue: with 1, a lone packet is not marked.

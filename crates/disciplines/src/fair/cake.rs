@@ -18,6 +18,8 @@
 //!   sets the interval; the target is a twentieth of it, or one and a half packets on a slow link. As in the
 //!   kernel, the second packet above the target is signalled at once in a queue that has had no congestion
 //!   before, or whose last packet below the target left more than an interval ago.
+//! - If the link stands still during congestion, each queue makes up for the signals of that time by drops,
+//!   as in `cobalt` and in the kernel, and may lose all but its last packet.
 //! - When the memory is full, the queue with the most bytes loses packets from its head, and its BLUE starts
 //!   to drop.
 //! - `ack-filter` drops acknowledgements of TCP that a later one in the same queue makes redundant: if three

@@ -2,7 +2,7 @@
 //! arrivals at the same times. `cargo xtask test-kernel` runs this program.
 //!
 //! Arguments, four for each journal: the file, the rate of the link, the Rust discipline, and the minimum
-//! number of arrivals.
+//! number of arrivals. If the link had gaps, a slash and the minimum number of drops at their ends follow.
 
 #![allow(clippy::print_stdout, reason = "the output is the result")]
 
@@ -20,9 +20,10 @@ fn main() -> ExitCode {
         };
         let name = std::path::Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
         match judge(file, rate, discipline, packets) {
-            Ok(oracle::Comparison { arrived, sent, dropped, verdict }) => {
+            Ok(oracle::Comparison { arrived, sent, dropped, gaps, verdict }) => {
+                let gaps = if gaps.count > 0 { format!(" ({gaps})") } else { String::new() };
                 println!(
-                    "{arrived:>7} arrived {sent:>7} sent {dropped:>7} dropped  {name}: {discipline}: {verdict}"
+                    "{arrived:>7} arrived {sent:>7} sent {dropped:>7} dropped  {name}{gaps}: {discipline}: {verdict}"
                 );
                 holds &= verdict.holds();
             }
@@ -40,9 +41,13 @@ fn judge(file: &str, rate: &str, discipline: &str, packets: &str) -> Result<orac
     let entries = journal::read(&bytes).map_err(|error| error.to_string())?;
     let rate = rate.parse().map_err(|error| format!("{error}"))?;
     let comparison = oracle::judge(&entries, discipline, rate).map_err(|error| error.to_string())?;
-    let least: u64 = packets.parse().map_err(|error| format!("{packets}: {error}"))?;
-    if comparison.arrived < least {
+    let number = |word: &str| word.parse::<u64>().map_err(|error| format!("{packets}: {error}"));
+    let (arrived, drops) = packets.split_once('/').unwrap_or((packets, "0"));
+    if comparison.arrived < number(arrived)? {
         return Err(format!("only {} packets arrived", comparison.arrived));
+    }
+    if comparison.gaps.dropped < number(drops)? {
+        return Err(format!("the gaps of the link show too little: {}", comparison.gaps));
     }
     Ok(comparison)
 }

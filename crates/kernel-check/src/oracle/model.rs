@@ -32,11 +32,18 @@ pub enum Rule {
     Half,
     /// A batch of drops increases the count of CoDel; in the Rust discipline it does not.
     Count,
+    /// One call drops at most 256 packets. If more are due, as after a gap of the link, the next drop follows
+    /// an interval/sqrt(n) after the call; in the Rust discipline and in RFC 8289 the call drops them all.
+    Bound,
 }
+
+/// Largest number of packets that CoDel in Linux 7.2 drops in one call.
+const BOUND: usize = 256;
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 6] = [Rule::Root, Rule::Longer, Rule::Behind, Rule::Alone, Rule::Half, Rule::Count];
+    pub const ALL: [Rule; 7] =
+        [Rule::Root, Rule::Longer, Rule::Behind, Rule::Alone, Rule::Half, Rule::Count, Rule::Bound];
 
     /// Short name of the rule of Linux.
     pub const fn name(self) -> &'static str {
@@ -47,6 +54,7 @@ impl Rule {
             Rule::Alone => "empty new flow removed at once",
             Rule::Half => "batch of half the bytes",
             Rule::Count => "batch increases the count",
+            Rule::Bound => "at most 256 drops in a call",
         }
     }
 }
@@ -176,7 +184,13 @@ impl Model {
         if !late {
             self.queues[queue].dropping = false;
         } else if self.queues[queue].dropping {
+            let mut drops = 0;
             while self.queues[queue].dropping && fine >= self.queues[queue].drop_next {
+                if self.has(Rule::Bound) && drops == BOUND {
+                    self.queues[queue].drop_next = fine + self.drop_interval(queue);
+                    break;
+                }
+                drops += 1;
                 self.queues[queue].count += 1;
                 self.update_root(queue);
                 cx.drop(pkt, DropReason::Congested);

@@ -116,6 +116,14 @@ const FQ_CODEL: Watched = Watched {
             "limit 100 flows 512 quantum 300 target 1ms interval 10ms noecn memory_limit 512mb",
             "fq_codel limit 100p flows 512 quantum 300 target 999424ns interval 9999360ns noecn memory_limit 512mb",
         ),
+        case(
+            4,
+            "equal",
+            "2mbit",
+            "limit 2000 flows 1024 quantum 1514 target 5ms interval 20ms noecn memory_limit 512mb",
+            "fq_codel limit 2000p flows 1024 quantum 1514 target 4999168ns interval 19999744ns noecn memory_limit 512mb",
+        )
+        .with_gaps(),
     ],
 };
 
@@ -148,6 +156,22 @@ const CODEL: Watched = Watched {
             "limit 10000 target 5ms interval 100ms noecn",
             "codel limit 10000p target 4999168ns interval 99999744ns noecn",
         ),
+        case(
+            4,
+            "equal",
+            "3mbit",
+            "limit 2000 target 5ms interval 100ms noecn",
+            "codel limit 2000p target 4999168ns interval 99999744ns noecn",
+        )
+        .with_gaps(),
+        case(
+            4,
+            "equal",
+            "3mbit",
+            "limit 2000 target 5ms interval 20ms noecn",
+            "codel limit 2000p target 4999168ns interval 19999744ns noecn",
+        )
+        .with_gaps(),
     ],
 };
 

@@ -24,6 +24,16 @@ pub struct Case {
     pub parameters: &'static str,
     /// The Rust discipline.
     pub discipline: &'static str,
+    /// True if the link stops again and again while packets arrive, for 0.3 to 2.5 s.
+    pub gaps: bool,
+}
+
+impl Case {
+    /// Makes the traffic steady, and the link one with gaps. The link must be slower than the slowest of this
+    /// traffic, 500 packets in a second, so that the queue is congested at each gap.
+    pub const fn with_gaps(self) -> Case {
+        Case { gaps: true, ..self }
+    }
 }
 
 /// Headers of the packets.
@@ -56,5 +66,5 @@ pub const fn case(
     parameters: &'static str,
     discipline: &'static str,
 ) -> Case {
-    Case { flows, sizes, headers: Headers::Flows, link, parameters, discipline }
+    Case { flows, sizes, headers: Headers::Flows, link, parameters, discipline, gaps: false }
 }

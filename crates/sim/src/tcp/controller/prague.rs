@@ -8,6 +8,11 @@
 //! - Packets are paced at a window per round-trip time, so that marks answer the queue and not bursts.
 //! - Below a round-trip time of 25 ms the sender grows, and averages, as if it had 25 ms: so flows with
 //!   shorter paths do not take more.
+//! - If a share p of the packets is marked at random, the window is x / p segments, where
+//!   x / 2 = (1 - p)(1 + 1 / x): 2.7 / p for a small p, and not 2 / p. After a round trip in which marks are
+//!   ignored, the next reduction waits for another mark, 1 / p packets on average. Reno has 1.31 / sqrt(p)
+//!   (Ott, Kemperman, Mathis 1996). So with p = 2 p' for Prague and p'^2 for Reno, as `dualpi2` has them,
+//!   both have equal windows, and rates in the inverse ratio of their round-trip times.
 //! - A loss is answered as Reno does. If the peer reports marks in the classic way only, Prague is Reno with
 //!   classic ECN and ECT(0).
 //!
@@ -22,6 +27,7 @@
 //! # References
 //! - draft-briscoe-iccrg-prague-congestion-control, its parts on the moving average, the response to marks,
 //!   and the dependence on the round-trip time; RFC 9331, section 4.1; RFC 8257.
+//! - Ott, Kemperman, Mathis 1996: "The Stationary Behavior of Ideal TCP Congestion Avoidance".
 
 use giveway_qdisc::{Invalid, Rate, Span, Time};
 use schemars::JsonSchema;
@@ -225,6 +231,8 @@ impl Controller for Prague {
 
 #[cfg(test)]
 mod tests {
+    use giveway_qdisc::Streams;
+
     use super::*;
     use crate::tcp::{Counting, HyStartRule};
 
@@ -278,5 +286,37 @@ mod tests {
         };
         let (short, long) = (growth(Span::ms(5)), growth(Span::ms(25)));
         assert!((long / short / 25.0 - 1.0).abs() < 0.05, "{long} in 25 ms, {short} in 5 ms");
+    }
+
+    /// Each packet is marked with the probability p. With x = p W the window grows by 1 - p segments in a
+    /// round trip, and shrinks by x / 2 segments after each 1 + 1 / x round trips.
+    #[test]
+    fn random_marks_balance_the_window() {
+        let rtt = Span::ms(40);
+        for percent in [2, 5] {
+            let p = percent as f64 / 100.0;
+            let mut control = prague(50);
+            control.on_loss(&Loss { flight: 100_000, ..Loss::default() });
+            let mut rng = Streams::new(1).rng();
+            let (mut now, mut packets, mut round_trips) = (Time::ZERO, 0.0, 0.0);
+            for n in 1..=1_000_000 {
+                let window = control.window();
+                now += rtt.scale(1000, window);
+                let marked = if rng.below(100) < percent { 1000 } else { 0 };
+                let (una, next) = (1000 * n, 1000 * n + window);
+                control.on_mark_counts(&Marks { now, acked: 1000, marked, una, next, rtt });
+                let (bytes, sample, flight) = (1000, Some(rtt), window);
+                control.on_ack(&Ack { now, bytes, rtt, sample, una, next, flight, cwnd_limited: true });
+                // A deviation of the window decays in about x / p round trips, each of x / p packets: within
+                // 18,000 packets for the smaller p.
+                if n > 100_000 {
+                    (packets, round_trips) = (packets + 1.0, round_trips + 1000.0 / window as f64);
+                }
+            }
+            let q = 1.0 - p;
+            let x = q + libm::sqrt(q * q + 2.0 * q);
+            let measured = p * packets / round_trips;
+            assert!((measured / x - 1.0).abs() < 0.03, "p {p}: p W is {measured} instead of {x}");
+        }
     }
 }

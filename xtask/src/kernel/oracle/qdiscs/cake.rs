@@ -39,6 +39,9 @@ pub const CAKE: Watched = Watched {
             "bandwidth 50mbit diffserv4 dual-dsthost overhead 30 ptm mpu 64 ingress rtt 20ms memlimit 15000000",
             "cake bandwidth 50mbit diffserv4 dual-dsthost overhead 16 ptm mpu 64 ingress rtt 20ms memlimit 15000000b",
         ),
+        case(2, "equal", "3mbit", "unlimited besteffort flowblind", "cake besteffort flowblind").with_gaps(),
+        case(4, "equal", "3mbit", "unlimited besteffort flows rtt 20ms", "cake besteffort flows rtt 20ms")
+            .with_gaps(),
     ],
 };
 
@@ -49,5 +52,5 @@ const fn case(
     parameters: &'static str,
     discipline: &'static str,
 ) -> Case {
-    Case { flows, sizes, headers: Headers::Hosts, link, parameters, discipline }
+    Case { flows, sizes, headers: Headers::Hosts, link, parameters, discipline, gaps: false }
 }

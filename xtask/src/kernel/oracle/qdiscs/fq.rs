@@ -78,5 +78,5 @@ const fn case(
     parameters: &'static str,
     discipline: &'static str,
 ) -> Case {
-    Case { flows, sizes, headers, link, parameters, discipline }
+    Case { flows, sizes, headers, link, parameters, discipline, gaps: false }
 }
