@@ -9,7 +9,7 @@
 //! simulations.
 //!
 //! A setup is recommended if a time that users wait for becomes certainly shorter, the score is better, and
-//! nothing becomes measurably worse by more than the shaper's share of the rate ([`mod@effects`]): a loss
+//! nothing becomes measurably worse by more than the price of the shaper ([`mod@effects`]): a loss
 //! disqualifies, in either direction. Among setups of a candidate that are as good within the uncertainty,
 //! one direction comes before both. If no setup of a candidate qualifies, the next candidate is tried, up to
 //! [`TRIES`]. If none does, the recommendation is to change nothing, with the effects of the best setup.

@@ -8,8 +8,10 @@
 //! packet of a call in a thousand. A call notices no delay of a few milliseconds: its packets are 10 to 20 ms
 //! apart (ITU-T G.107: the rating falls by 0.024 points of 100 for each millisecond).
 //!
-//! A shaper takes a share of the rate, and a transfer that fills the link takes longer by that share. Such a
-//! loss is the price of the shaper: it is shown, and does not disqualify. Any larger loss does.
+//! A shaper takes a share of the rate, and a transfer that fills the link takes longer by that share. A short
+//! queue runs empty now and then, which a full buffer never does: up to as much again. Such a loss is the price
+//! of the shaper: it is shown, and does not disqualify. Any larger loss does. (Measured in Linux at 95 % of the
+//! rate, in four homes of `examples/library`: uploads took 7 to 11 % longer.)
 
 use giveway_measure::label;
 use giveway_workload::Direction;
@@ -177,7 +179,7 @@ fn verdict(change: &Change<'_>, metric: &str, shaped: f64) -> Verdict {
         return Verdict::Unclear;
     }
     let is_time = metric.ends_with("_s");
-    if is_time && change.after <= change.before * (1.0 + WORTH) / shaped {
+    if is_time && change.after <= change.before * (1.0 + WORTH) / (shaped * shaped) {
         Verdict::Price
     } else {
         Verdict::Worse

@@ -182,14 +182,17 @@ fn the_loss_of_a_single_large_transfer_disqualifies() {
     assert_eq!(upload.verdict, Verdict::Worse);
 }
 
-/// A shaper at 95 % makes a transfer that fills the line 5 % longer.
+/// A shaper at 95 % makes a transfer that fills the line 5 % longer, and a queue that runs empty a little more.
 #[test]
 fn the_price_of_the_shaper_is_shown_and_does_not_disqualify() {
-    let rows = [fifo().upload(20.0), good("fq_codel").upload(21.05)];
-    let advice = advice(&rows, Target::Tc);
-    assert_eq!(discipline(&advice), Some("fq_codel"));
+    let with = |time| advice(&[fifo().upload(20.0), good("fq_codel").upload(time)], Target::Tc);
+    for time in [21.05, 22.2] {
+        assert_eq!(discipline(&with(time)), Some("fq_codel"), "{time} s");
+    }
+    let advice = with(21.05);
     let cost = reason(&advice, "Cost");
     assert!(cost.contains("upstream is 21.1 s instead of 20.0 s"), "{cost}");
+    assert_eq!(discipline(&with(22.8)), None);
 }
 
 /// The pages that are no longer delayed upstream come downstream in less time, where they delay a call a little.
