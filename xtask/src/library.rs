@@ -9,13 +9,15 @@ mod advice;
 mod cells;
 mod exceptions;
 mod homes;
+mod measure;
 mod rows;
 
 use std::fs;
 
-pub use self::cells::{Cell, FOLDER, QDISCS, QUANTILES, RUNS, chosen};
+pub use self::cells::{Cell, FOLDER, QDISCS, RUNS, chosen};
 use self::exceptions::{Exceptions, FILE};
 pub use self::homes::{RUNS as RUNS_OF_HOMES, SETUPS};
+pub use self::measure::QUANTILES;
 use self::rows::Prediction;
 use crate::repository::{Done, Repository};
 

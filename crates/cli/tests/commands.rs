@@ -132,14 +132,14 @@ fn delays_over_time_are_plotted() {
     assert_eq!(code, 0);
     assert!(!out.contains('\x1b') && plot(&out).lines().all(|line| line.chars().count() <= 100));
     insta::assert_snapshot!(plot(&out), @r"
-    One-way delay over time at home->isp, mean over 10 ms each, seed 1. From ▁ 23.5 ms to █ 513 ms,
+    One-way delay over time at home->isp, mean over 10 ms each, seed 1. From ▁ 31.9 ms to █ 513 ms,
     logarithmic; blank: no packet arrived.
 
                 0.2 s                                                        1 s        mean         max
     fifo limit 50p
-      bulk      ▃▃▃▃▄▄▄▄▄▄▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅ ▆▆▆▆ ▆▆▇▇ ▇▇▇▇▇▇▇▇█████ ████ ████ █      161 ms      516 ms
+      bulk      ▂▂▂▃▃▃▃▄▄▄▄▄▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅ ▅▅▆▆ ▆▆▆▇ ▇▇▇▇▇▇▇▇▇████ ████ ████ █      161 ms      516 ms
     fifo limit 10p
-      bulk      ▁▁▂▁▂▂▂▂▂▂▂▂▂▂▂▂▁▁▁▁▁▂▂▁▁▁▂▃ ▃▄▄▄ ▅▅▅▅ ▅▅▅▅▅▅▅▅▅▅▅▅▅ ▄▄▄▄ ▄▅▅▅ ▅     52.5 ms      142 ms
+      bulk      ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▂▂ ▃▃▄▄ ▄▅▅▄ ▄▅▄▅▅▅▄▄▄▄▅▅▅ ▅▅▅▅ ▅▅▅▅ ▅     54.5 ms      142 ms
     link rate   ████████████████████████▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂ 2.50 Mbit/s 5.00 Mbit/s
     ");
     for _ in 0..2 {

@@ -33,7 +33,7 @@ fn codel_is_slow_after_a_step_of_the_rate() {
 /// not do that.
 #[test]
 fn drr_is_fair() {
-    let found = long("drr", "fifo", "rfc7928/aggressive-cubic", 4);
+    let found = long("drr", "fifo", "rfc7928/aggressive-cubic", 8);
     let (drr, fifo) = values(&found, "jain");
     assert!(drr > 0.999 && fifo < 0.98, "{drr} {fifo}");
     assert_eq!(verdict(&found, "rfc7928/aggressive-cubic", "jain"), Verdict::Better);

@@ -396,8 +396,8 @@ fn live_router(live: &Live, at: usize) -> LiveOptions {
 
 /// The wires behind the disciplines of the kernel. `htb` passes a packet on at the beginning of its
 /// transmission, and a line after it; so behind `htb` there is a line of the same rate. The other ones have
-/// no rate here, and no queue builds up. The bridge is on the far side: packets of the reverse direction cross
-/// it before their discipline, so with a rate it would have their queue.
+/// no rate here, and no queue builds up. The bridge is on the far side: packets of the reverse direction
+/// cross it before their discipline, so with a rate it would have their queue.
 fn delay_bridge(live: &Live, contender: &Contender) -> LiveOptions {
     let mut flags = [wire(&live.forward, ""), wire(&live.reverse, "-reverse")].concat();
     if matches!(contender, Contender::Kernel(queue) if !queue.shapes()) {

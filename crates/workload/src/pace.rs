@@ -2,10 +2,10 @@
 //!
 //! # Principles
 //! - A call has small packets at an even pace. Voice codecs send every 10 to 60 ms.
-//! - A queue before the capture point stretches some gaps and shortens others: a packet that waits delays those
-//!   behind it, and they arrive together. Such packets were sent one interval apart. So the times of sending
-//!   are the latest ones that are no later than the captured times and nearly an interval apart ([`TIGHT`]).
-//!   Where no queue was, they are the captured times.
+//! - A queue before the capture point stretches some gaps and shortens others: a packet that waits delays
+//!   those behind it, and they arrive together. Such packets were sent one interval apart. So the times of
+//!   sending are the latest ones that are no later than the captured times and nearly an interval apart
+//!   ([`TIGHT`]). Where no queue was, they are the captured times.
 //!
 //! # Deviations
 //! - A wait of all packets by the same time is not seen, and is not needed: only its changes are.

@@ -1,10 +1,10 @@
-//! Uploads that wait for one another: an application that uploads several files has a few connections at once,
-//! and begins the next file when one is complete.
+//! Uploads that wait for one another: an application that uploads several files has a few connections at
+//! once, and starts the next file when one is complete.
 //!
-//! A connection for an upload that begins soon after the response to another one of the same client and server
-//! waits for this response. Otherwise a file would begin at its captured time, before or long after the one
-//! that it had waited for, wherever the queue is another one. Each response is followed by one upload, the
-//! first that begins after it.
+//! A connection for an upload that starts soon after the response to another one of the same client and
+//! server waits for this response. Otherwise a file would start at its captured time, before or long after
+//! the one that it had waited for, wherever the queue is another one. Each response is followed by one
+//! upload, the first that starts after it.
 
 use std::collections::BTreeMap;
 

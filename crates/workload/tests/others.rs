@@ -291,8 +291,8 @@ fn more_than_one_late_round_may_be_several_pages() {
     assert_eq!((rounds(2).pages.len(), rounds(2).unsure_pages), (0, 1));
 }
 
-/// Two photos at once: the third begins when the first is complete, and the fourth with the second. The fifth is
-/// another upload, which begins a second later.
+/// Two photos at once: the third starts when the first is complete, and the fourth with the second. The fifth
+/// is another upload, which starts a second later.
 #[test]
 fn an_upload_waits_for_the_one_before() {
     let photo = |at: u64| {

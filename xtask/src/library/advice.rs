@@ -1,7 +1,8 @@
 //! The recommendation for a home next to what was measured with its setup.
 //!
-//! A recommendation has a table: each time and loss now, with the setup, and a verdict. A verdict is true if the
-//! measured value changes in this direction, by any amount; "not certain" says nothing and is always true.
+//! A recommendation has a table: each time and loss now, with the setup, and a verdict. A verdict is true if
+//! the measured value changes in this direction, by any amount; "not certain" says nothing and is always
+//! true.
 
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! The cells of the library: a rate, and a congestion control or another load; or a home.
 
 use super::homes::{HOMES, Home};
+use super::measure::Measure;
 
 /// The folder of the captures.
 pub const FOLDER: &str = "examples/library";
@@ -8,21 +9,6 @@ pub const FOLDER: &str = "examples/library";
 pub const RUNS: u32 = 3;
 /// Time by which the upload starts later from run to run, in milliseconds: no multiple of the call's 20 ms.
 const LATER_MS: u32 = 7;
-
-/// A quantity that is measured and predicted.
-#[derive(Clone, Copy)]
-pub struct Measure {
-    /// Its name in tables.
-    pub name: &'static str,
-    /// The metric of the test bed, without the quantile.
-    pub measured: &'static str,
-    /// The metric of the prediction, without the quantile.
-    pub predicted: &'static str,
-    /// The one-way delay of the path, in seconds, if a prediction does not have it.
-    pub path: f64,
-    /// The number of its quantiles, of [`QUANTILES`]: a single transfer has the first only.
-    pub quantiles: usize,
-}
 
 /// A simulated datagram stream from a capture crosses the link only.
 const CALL: Measure = Measure {
@@ -48,11 +34,6 @@ const PAGES: [Measure; 2] = [
     Measure { name: "page loads", measured: "fct_", predicted: "page_load_", path: 0.0, quantiles: 3 },
     CALL,
 ];
-
-/// Quantiles of each measure, as metrics and tables name them.
-pub const QUANTILES: [(&str, &str); 3] = [("p50_s", "median"), ("p95_s", "p95"), ("p99_s", "p99")];
-/// Bounds on the error of each quantile, in percent.
-pub const BOUNDS: [f64; 3] = [10.0, 20.0, 35.0];
 
 /// The load next to the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::cells::{BOUNDS, QUANTILES};
+use super::measure::{BOUNDS, QUANTILES};
 use super::rows::Prediction;
 
 /// The file of the list.

@@ -4,7 +4,7 @@
 //! setups of a recommendation that has a shaper upstream only, at [`SHAPED`] of the line's rate. So they show
 //! both whether a prediction is right and whether a recommendation is true.
 
-use super::cells::Measure;
+use super::measure::Measure;
 
 /// A home and its line.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,8 +19,6 @@ pub struct Home {
     full: [u32; 2],
     /// Mean time after which servers respond, in milliseconds.
     respond: u32,
-    /// Mean time between the end of a page and the next click, in milliseconds: of pages and of light pages.
-    think: [u32; 2],
     /// Duration of the upload, if it has the line alone, in seconds; 0 for a home that uploads photos.
     upload: u32,
     /// Duration of the run, in seconds.
@@ -28,25 +26,17 @@ pub struct Home {
 }
 
 const fn home(name: &'static str, [up, down]: [u32; 2], full: [u32; 2]) -> Home {
-    Home { name, up, down, full, respond: 0, think: [3000, 1500], upload: 14, seconds: 40 }
+    Home { name, up, down, full, respond: 0, upload: 14, seconds: 40 }
 }
 
 /// All homes.
-pub static HOMES: [Home; 14] = [
-    Home { upload: 26, seconds: 60, ..home("home-1-10", [1, 10], [1000, 150]) },
+pub static HOMES: [Home; 6] = [
     Home { upload: 26, seconds: 60, ..home("home-1-1", [1, 1], [600, 600]) },
     home("home-2-2", [2, 2], [400, 400]),
     home("home-2-16", [2, 16], [600, 100]),
-    Home { think: [6000, 300], ..home("home-2-16-clicks", [2, 16], [600, 100]) },
     Home { respond: 150, ..home("home-2-16-late", [2, 16], [600, 100]) },
     home("home-5-50", [5, 50], [250, 60]),
-    Home { respond: 60, ..home("home-5-50-late", [5, 50], [500, 100]) },
-    home("home-10-10", [10, 10], [300, 300]),
-    Home { upload: 8, ..home("home-10-50", [10, 50], [60, 200]) },
-    Home { upload: 6, seconds: 25, ..home("home-20-20", [20, 20], [100, 100]) },
-    Home { upload: 2, seconds: 25, ..home("home-50-50", [50, 50], [50, 50]) },
     Home { upload: 0, ..home("photos-5-50", [5, 50], [250, 60]) },
-    Home { upload: 0, ..home("photos-10-50", [10, 50], [150, 60]) },
 ];
 
 /// The rate of a shaper, in percent of the line's.
@@ -174,9 +164,7 @@ impl Home {
             true => vec![format!("traffic.photos.stop={stop}s"), format!("traffic.photos.start={later}ms")],
             false => vec![
                 format!("traffic.pages.stop={stop}s"),
-                format!("traffic.pages.think={}ms", self.think[0]),
                 format!("traffic.pages.respond={}ms", self.respond),
-                format!("traffic.light.think={}ms", self.think[1]),
                 format!("traffic.light.respond={}ms", self.respond),
                 format!("traffic.upload.size={}b", self.up * self.upload * 125_000),
                 format!("traffic.upload.start={}ms", 8000 + later),

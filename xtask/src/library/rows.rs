@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::Value;
 
 use super::advice::{self, Claim};
-use super::cells::{BOUNDS, Cell, FOLDER, Measure, QDISCS, QUANTILES};
+use super::cells::{Cell, FOLDER, QDISCS};
+use super::measure::{BOUNDS, Measure, QUANTILES};
 use crate::repository::Repository;
 
 /// A measure with a discipline, in all quantiles.

@@ -9,9 +9,10 @@
 //! apart (ITU-T G.107: the rating falls by 0.024 points of 100 for each millisecond).
 //!
 //! A shaper takes a share of the rate, and a transfer that fills the link takes longer by that share. A short
-//! queue runs empty now and then, which a full buffer never does: up to as much again. Such a loss is the price
-//! of the shaper: it is shown, and does not disqualify. Any larger loss does. (Measured in Linux at 95 % of the
-//! rate, in four homes of `examples/library`: uploads took 7 to 11 % longer.)
+//! queue runs empty now and then, which a full buffer never does: up to as much again. Such a loss is the
+//! price of the shaper: it is shown, and does not disqualify. Any larger loss does. Four homes of
+//! `examples/library` measure this price in Linux: with a shaper at 95 % of the rate an upload took 7 to 11 %
+//! longer.
 
 use giveway_measure::label;
 use giveway_workload::Direction;

@@ -182,7 +182,8 @@ fn the_loss_of_a_single_large_transfer_disqualifies() {
     assert_eq!(upload.verdict, Verdict::Worse);
 }
 
-/// A shaper at 95 % makes a transfer that fills the line 5 % longer, and a queue that runs empty a little more.
+/// A shaper at 95 % makes a transfer that fills the line 5 % longer, and a queue that runs empty a little
+/// more.
 #[test]
 fn the_price_of_the_shaper_is_shown_and_does_not_disqualify() {
     let with = |time| advice(&[fifo().upload(20.0), good("fq_codel").upload(time)], Target::Tc);
@@ -195,7 +196,8 @@ fn the_price_of_the_shaper_is_shown_and_does_not_disqualify() {
     assert_eq!(discipline(&with(22.8)), None);
 }
 
-/// The pages that are no longer delayed upstream come downstream in less time, where they delay a call a little.
+/// The pages that are no longer delayed upstream come downstream in less time, where they delay a call a
+/// little.
 #[test]
 fn a_few_milliseconds_of_a_call_do_not_disqualify() {
     let with = |after: f64| {

@@ -11,9 +11,9 @@
 //!   segment, until the window is as large as the receiver wants it.
 //!
 //! # Deviations
-//! - The receiver takes the round-trip time of the handshake. Linux measures it from timestamps, or as the time
-//!   of a window of data, and so begins later: in five captures of Linux 7.2 it acknowledged the first 22
-//!   segments at once, the next 24 in pairs, and then 280 to 440 at once; here all of them are at once.
+//! - The receiver takes the round-trip time of the handshake. Linux measures it from timestamps, or as the
+//!   time of a window of data, and so starts later: in five captures of Linux 7.2 it acknowledged the first
+//!   22 segments at once, the next 24 in pairs, and then 280 to 440 at once; here all of them are at once.
 //! - A segment has no window field. The sender computes the window of its peer from the acknowledgements,
 //!   half a round trip later than the receiver would. The application reads at once, so what is acknowledged
 //!   is read.
@@ -47,7 +47,7 @@ impl RightSizing {
         RightSizing { window: window.min(most), most, from: 1, until: 1, read: initial.min(window) }
     }
 
-    /// The window that the receiver of a connection begins with; `None` if its window is constant.
+    /// The initial window of a receiver; `None` if its window is constant.
     pub fn of(config: &TcpConfig) -> Option<RightSizing> {
         let first = config.initial_window.0 * config.mss.0;
         let initial = config.receive_window_initial?;

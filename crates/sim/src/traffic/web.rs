@@ -19,8 +19,8 @@
 //!
 //! # Deviations
 //! - No name resolution, no TLS handshake over TCP, and no caching.
-//! - Servers respond at once, or after an exponential time (`respond`). The n-th request of a user has the same
-//!   time under every discipline. A server never responds in parts.
+//! - Servers respond at once, or after an exponential time (`respond`). The n-th request of a user has the
+//!   same time under every discipline. A server never responds in parts.
 //! - By default a new page opens new connections: users go from site to site. With `connections = "kept"` a
 //!   user stays on one site, and neither end closes an idle connection. HTTP/2 with one connection is
 //!   `parallel = 1` here, where objects come one after another instead of interleaved; the page load time is
