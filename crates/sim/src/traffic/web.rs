@@ -439,7 +439,8 @@ impl Web {
             }
             self.responses.push(Reverse((net.now() + connection.respond, place)));
             self.sleep(net);
-        } else if side == Side::Client && total >= connection.down && connection.answered && !connection.done {
+        } else if side == Side::Client && total >= connection.down && connection.answered && !connection.done
+        {
             self.complete(place, net);
         }
     }
