@@ -134,8 +134,8 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
         let mut journals = runs.len();
         if with_oracle {
             stages.time("programs of the oracle", || oracle::programs(repository, folder, kernel))?;
-            plan.push_str(&oracle::plan(runs.len(), oracle_packets));
-            journals += oracle::journal_count();
+            plan.push_str(&oracle::plan(runs.len(), oracle_packets, alone));
+            journals += oracle::journal_count(alone);
         }
         stages.time("initramfs", || initramfs(repository, folder, kernel, &plan))?;
         let output = stages.time("virtual machine", || boot(folder, kernel, journals, &PARALLEL))?;
@@ -145,7 +145,7 @@ pub fn run(repository: &Repository, ready: &Ready, flags: &[&str]) -> Done {
         }
         if with_oracle {
             stages.time("judgement", || {
-                oracle::judge(repository, folder, runs.len(), oracle_packets, &output)
+                oracle::judge(repository, folder, runs.len(), (oracle_packets, alone), &output)
             })?;
         }
         show(&output, &["AGAIN", "MEMORY"]);
