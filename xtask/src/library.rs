@@ -14,6 +14,7 @@ mod rows;
 
 use std::fs;
 
+use self::advice::Claim;
 pub use self::cells::{Cell, FOLDER, QDISCS, RUNS, chosen};
 use self::exceptions::{Exceptions, FILE};
 pub use self::homes::{RUNS as RUNS_OF_HOMES, SETUPS};
@@ -37,15 +38,20 @@ pub fn compare(repository: &Repository, arguments: &[&str]) -> Done {
 /// Checks the predictions from every capture with the program `giveway` that was built.
 ///
 /// # Errors
-/// A bound that is missed and not in the list of exceptions, or an exception that is not true.
+/// A bound that is missed and not in the list of exceptions, an exception that is not true, or a verdict of a
+/// recommendation that is false.
 pub fn check(repository: &Repository, names: &[&str]) -> Done {
     let text = fs::read_to_string(repository.root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
-    let faults = Exceptions::parse(&text)?.faults(&table(repository, names)?);
+    let exceptions = Exceptions::parse(&text)?;
+    let (rows, claims) = table(repository, names)?;
+    let mut faults = exceptions.faults(&rows);
+    let wrong = claims.iter().filter(|claim| !claim.is_true());
+    faults.extend(wrong.map(|claim| format!("a verdict that was measured to be false: {}", claim.text())));
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
-/// Prints the table, and returns its rows.
-fn table(repository: &Repository, names: &[&str]) -> Result<Vec<Prediction>, String> {
+/// Prints the tables, and returns their rows: predictions, and verdicts of recommendations.
+fn table(repository: &Repository, names: &[&str]) -> Result<(Vec<Prediction>, Vec<Claim>), String> {
     println!("{}", rows::head());
     let (mut all, mut claims) = (Vec::new(), Vec::new());
     for cell in chosen(names)? {
@@ -68,5 +74,5 @@ fn table(repository: &Repository, names: &[&str]) -> Result<Vec<Prediction>, Str
     claims.iter().for_each(|claim| println!("{}", claim.text()));
     let count = claims.iter().filter(|claim| claim.is_true()).count();
     println!("\n{count} of {} verdicts are true", claims.len());
-    if met.is_empty() { Err("no capture of the library is there".to_owned()) } else { Ok(all) }
+    if met.is_empty() { Err("no capture of the library is there".to_owned()) } else { Ok((all, claims)) }
 }

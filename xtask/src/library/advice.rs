@@ -90,3 +90,19 @@ impl Claim {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_true_if_the_measured_value_changes_so() {
+        let holds = |verdict: &str, measured| {
+            let (cell, setup, name) = (String::new(), String::new(), String::new());
+            Claim { cell, setup, name, verdict: verdict.to_owned(), predicted: [1.0; 2], measured }.is_true()
+        };
+        assert!(holds("better", [2.0, 1.0]) && !holds("better", [1.0, 2.0]));
+        assert!(holds("worse", [1.0, 2.0]) && !holds("price of the shaper", [2.0, 1.0]));
+        assert!(holds("not certain", [2.0, 1.0]) && holds("not certain", [1.0, 2.0]));
+    }
+}

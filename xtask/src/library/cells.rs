@@ -74,7 +74,7 @@ const LOADS: [Cell; 10] = [
 ];
 
 /// All cells.
-pub fn all() -> impl Iterator<Item = Cell> {
+fn all() -> impl Iterator<Item = Cell> {
     let home = |home: &'static Home| Cell { rate: home.up, load: Load::Home(home), seconds: home.seconds };
     LOADS.into_iter().chain(HOMES.iter().map(home))
 }
@@ -132,13 +132,12 @@ impl Cell {
 
     /// Changes of the scenario for a discipline of Linux: upstream, and in a home in both directions.
     pub fn disciplines(&self, discipline: usize) -> Vec<String> {
-        let name = QDISCS[discipline].0;
-        let kernel = match name {
-            "fifo" => format!("kernel:bfifo limit {}", self.buffer()),
-            "cake" => "kernel:cake unlimited besteffort".to_owned(),
-            other => format!("kernel:{other}"),
+        let kernel = match QDISCS[discipline] {
+            ("fifo", _) => format!("kernel:bfifo limit {}", self.buffer()),
+            (_, words) => format!("kernel:{words}"),
         };
-        let down = self.home().map(|home| format!("link.1.back.qdisc={}", home.downstream(name)));
+        let [_, down] = self.ours(discipline);
+        let down = self.home().map(|_| format!("link.1.back.qdisc={down}"));
         std::iter::once(format!("disciplines=[\"{kernel}\"]")).chain(down).collect()
     }
 

@@ -115,7 +115,7 @@ impl Setup {
             "cake" => vec![format!("disciplines=[\"kernel:cake bandwidth {rate}\"]")],
             other => vec![format!("disciplines=[\"kernel:{other}\"]"), format!("link.1.rate={rate}")],
         };
-        settings.push(format!("link.1.back.qdisc={}", home.downstream("fifo")));
+        settings.push(format!("link.1.back.qdisc=fifo limit {}b", home.buffers()[1]));
         settings
     }
 }
@@ -138,15 +138,6 @@ impl Home {
     /// Capacities of `fifo` upstream and downstream, in bytes.
     pub fn buffers(&self) -> [u32; 2] {
         [self.up * self.full[0] * 125, self.down * self.full[1] * 125]
-    }
-
-    /// The discipline downstream of a run in which this one is upstream.
-    pub fn downstream(&self, discipline: &str) -> String {
-        match discipline {
-            "fifo" => format!("fifo limit {}b", self.buffers()[1]),
-            "cake" => "cake unlimited besteffort".to_owned(),
-            other => other.to_owned(),
-        }
     }
 
     /// Changes of the scenario for a run whose upload starts this much later, in milliseconds.
