@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-use clap::{Command, Error, FromArgMatches};
+use clap::{Command, CommandFactory, Error, FromArgMatches};
 use giveway_text::harmless;
 
-use crate::show;
+use crate::{doors, show};
 
 /// The widest help, in columns.
 pub const WIDEST: usize = 100;
@@ -60,20 +60,24 @@ pub fn wrap(text: &str, width: usize, first: &str, next: &str) -> String {
 }
 
 /// Parses the words of a command line, which do not start with the name of the program. An error, or the help
-/// that a word requests, is shown; `improve` may add to it.
+/// that a word requests, is shown: `arrange` lays out the help, and `improve` may add to an error.
 ///
 /// # Errors
 /// The exit code of the process.
-pub fn parsed<P: FromArgMatches>(
-    mut program: Command,
+pub fn parsed<P: FromArgMatches + CommandFactory>(
+    arrange: impl FnOnce(Command) -> Command,
     words: Vec<OsString>,
     improve: impl FnOnce(Error) -> Error,
 ) -> Result<P, u8> {
+    let mut program = doors::arranged(P::command());
+    // A layout of all commands takes longer than the check of a scenario.
+    if words.is_empty() || words.iter().any(may_ask_for_help) {
+        program = arrange(program);
+    }
     // An error of clap repeats them.
     let is_hostile = words.iter().any(|word| matches!(harmless(&word.to_string_lossy()), Cow::Owned(_)));
-    let words = std::iter::once(OsString::from(program.get_name())).chain(words);
-    let parsed = program.try_get_matches_from_mut(words).and_then(|matches| P::from_arg_matches(&matches));
-    parsed.map_err(|error| {
+    let words: Vec<_> = std::iter::once(OsString::from(program.get_name())).chain(words).collect();
+    doors::parse(&mut program, &words).map_err(|error| {
         let error = improve(error).format(&mut program);
         match is_hostile {
             true => show::text(&error.render().to_string()),
@@ -82,4 +86,12 @@ pub fn parsed<P: FromArgMatches>(
         }
         u8::try_from(error.exit_code()).unwrap_or(1)
     })
+}
+
+/// True for `help`, `--help`, `-h`, and short flags with an h among them.
+fn may_ask_for_help(word: &OsString) -> bool {
+    let word = word.to_string_lossy();
+    word == "help"
+        || word == "--help"
+        || (word.starts_with('-') && !word.starts_with("--") && word.contains('h'))
 }
