@@ -125,7 +125,7 @@ impl Results {
         match &self.kept {
             Kept::Memory(memory) => {
                 let layout = &memory.manifest.layout;
-                layout.measured.iter().map(|port| layout.port_name(*port)).collect()
+                layout.measured.iter().map(|port| layout.port_name(*port).into_owned()).collect()
             }
             Kept::Folder(opened) => opened.ports().to_vec(),
         }
