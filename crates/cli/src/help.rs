@@ -70,6 +70,30 @@ mod tests {
         assert_eq!(listed, known);
     }
 
+    #[test]
+    fn the_short_help_has_ten_flags() {
+        fn flags(command: &Command) -> usize {
+            let shown = |arg: &&clap::Arg| {
+                !arg.is_positional() && !arg.is_hide_set() && !arg.is_hide_short_help_set()
+            };
+            command.get_arguments().filter(shown).count()
+        }
+        fn check(command: &Command) {
+            assert!(flags(command) <= 10, "{} shows {} flags", command.get_name(), flags(command));
+            command.get_subcommands().filter(|command| !command.is_hide_set()).for_each(check);
+        }
+        let program = arranged(program());
+        check(&program);
+        // A list whose names are wrong would show fewer.
+        for name in ["run", "sweep", "evaluate", "compare", "testbed", "live"] {
+            assert_eq!(flags(program.find_subcommand(name).unwrap()), 10, "{name}");
+        }
+        for (above, name) in [("evaluate", "judge"), ("plan", "capacity"), ("live", "reserve")] {
+            let command = program.find_subcommand(above).and_then(|above| above.find_subcommand(name));
+            assert_eq!(flags(command.unwrap()), 10, "{name}");
+        }
+    }
+
     /// Renders the help of a command and its subcommands, and checks that each line of examples is in it.
     fn examples_are_whole(command: &mut Command, width: usize) -> usize {
         let help = command.clone().term_width(width).render_long_help().to_string();

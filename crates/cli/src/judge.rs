@@ -17,7 +17,7 @@ use giveway_trials::{Lines, Reuse, Reusing, processors};
 use giveway_wasm::Limits;
 
 use crate::error::CliError;
-use crate::evaluate::{file_name, list_cells, wrong};
+use crate::evaluate::{check_name, file_name, list_cells, wrong};
 use crate::frontend::Terminal;
 use crate::{show, stop};
 
@@ -166,6 +166,10 @@ fn candidate(args: &Args, name: &str) -> Result<Result<Box<dyn Candidate + Send>
         return Err(CliError::Usage(format!(
             "{name} is written in Python: judge it there, with giveway.judge(...); see docs/book/judge.md"
         )));
+    }
+    check_name("--against", &args.against)?;
+    if !name.ends_with(".wasm") {
+        check_name("CANDIDATE", name)?;
     }
     let limits = Limits { fuel: args.fuel, memory: args.memory, ..Limits::default() };
     named(name, limits).map_err(|error| CliError::Usage(format!("{name} cannot be read: {error}")))

@@ -196,7 +196,8 @@ fn run_command(arguments: &[OsString]) -> u8 {
             return exit_code(Outcome::Wrong);
         }
     }
-    let parsed = help::parsed(help::arranged, arguments.to_vec(), |error| tips::with_tip(error, name));
+    let parsed =
+        help::parsed(help::arranged, arguments.to_vec(), |error| tips::with_tip(error, name, program));
     let command = match parsed {
         Ok(Giveway { command }) => command,
         Err(code) => return code,

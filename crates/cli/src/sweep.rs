@@ -285,7 +285,7 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
         writeln!(out)?;
     }
     for sentence in &found {
-        writeln!(out, "- {sentence}")?;
+        write!(out, "{}", terminal::point(sentence))?;
     }
     if !found.is_empty() {
         writeln!(out, "Report: {}", place.display())?;

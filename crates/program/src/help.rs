@@ -14,8 +14,57 @@ use crate::{doors, show};
 /// The widest help, in columns.
 pub const WIDEST: usize = 100;
 
+/// The flags that `-h` shows, of the commands that have more than ten. `--help` shows all.
+const SHORT: [(&str, [&str; 10]); 9] = [
+    ("run", ["out", "seeds", "set", "short", "plot", "export", "jobs", "json", "trace_slots", "verbose"]),
+    ("sweep", ["over", "design", "seeds", "until", "out", "reuse", "shard", "jobs", "dry_run", "short"]),
+    (
+        "evaluate",
+        ["against", "cells", "list_cells", "seeds", "short", "tune", "testbed", "out", "jobs", "json"],
+    ),
+    ("judge", ["against", "secret", "seeds", "fuel", "memory", "out", "reuse", "list_cells", "jobs", "json"]),
+    (
+        "capacity",
+        ["capacity", "crossover", "metric", "between", "width", "seeds", "set", "jobs", "json", "short"],
+    ),
+    (
+        "compare",
+        ["rate", "rate_up", "rate_down", "qdisc", "live", "length", "out", "target", "wan", "overhead"],
+    ),
+    (
+        "testbed",
+        ["out", "seeds", "set", "short", "against_simulation", "pcap", "trace", "force", "json", "quiet"],
+    ),
+    (
+        "live",
+        [
+            "inside",
+            "outside",
+            "wan",
+            "rate",
+            "rate_reverse",
+            "qdisc",
+            "qdisc_reverse",
+            "delay",
+            "settings",
+            "record",
+        ],
+    ),
+    ("reserve", ["via", "from", "to", "proto", "rate", "span", "start", "key_file", "once", "end"]),
+];
+
+/// The command whose `-h` shows the flags of [`SHORT`].
+fn shortened(command: Command) -> Command {
+    let Some((_, shown)) = SHORT.iter().find(|(name, _)| *name == command.get_name()) else { return command };
+    command.mut_args(|arg| {
+        let hidden = !arg.is_positional() && !shown.contains(&arg.get_id().as_str());
+        if hidden { arg.hide_short_help(true) } else { arg }
+    })
+}
+
 /// A command and its subcommands, with the examples in the template.
 pub fn with_examples(command: Command, width: usize) -> Command {
+    let command = shortened(command);
     let after = after(&command, width);
     // clap's own template for a command with arguments, which each has: --help.
     let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}{after}");
