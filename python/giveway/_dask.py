@@ -73,7 +73,10 @@ class Dask:
         """Calls of the cluster, whose loss is an error of this package."""
         try:
             yield
-        except self._lost as error:
+        except Exception as error:
+            # What a closed client raises has many types.
+            if not isinstance(error, self._lost) and self._client.status == "running":
+                raise
             raise ClusterLost(f"the cluster was lost ({type(error).__name__}: {error})") from error
 
     def submit(self, tasks: list[Task], slow: Any = None) -> Hashable:
@@ -130,7 +133,7 @@ class Dask:
     def cancel(self, handles: Iterable[Hashable]) -> None:
         """Ends batches."""
         # A lost cluster has nothing to end.
-        with contextlib.suppress(*self._lost):
+        with contextlib.suppress(Exception):
             self._client.cancel(list(handles))
 
 
