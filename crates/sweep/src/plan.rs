@@ -32,12 +32,36 @@ pub struct Request {
     pub until: Option<Precision>,
 }
 
+/// A discipline that no specification describes, such as one that is written in Python. The caller runs its
+/// trials ([`work_with`](crate::work_with)).
+#[derive(Clone, Debug)]
+pub struct Outside {
+    /// The name in results.
+    pub name: String,
+    /// Its parameters with their defaults, which axes such as `qdisc.threshold` may vary.
+    pub parameters: Vec<(String, Quantity)>,
+    /// The text of its source, which its results depend on.
+    pub source: String,
+}
+
+/// A trial of a discipline that no specification describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutsideTrial {
+    /// The number of the discipline, among those of its kind.
+    pub outside: usize,
+    /// The name in results, with the varied parameters.
+    pub name: String,
+    /// The varied parameters and their values.
+    pub parameters: Vec<(String, String)>,
+}
+
 /// A checked request.
 #[derive(Debug)]
 pub struct Plan {
     request: Request,
-    /// The compared disciplines as the scenario has them.
+    /// The compared disciplines: those of the scenario, then those from outside.
     disciplines: Vec<Compared>,
+    outside: Vec<Outside>,
     /// For each discipline, the axes that concern it.
     concerned: Vec<Vec<bool>>,
     columns: Vec<dataset::Axis>,
@@ -61,6 +85,11 @@ impl Point {
     pub fn key(&self, qdisc: &str, seed: u64) -> Key {
         self.identity.key(qdisc, seed)
     }
+
+    /// The key of a trial of a discipline from outside.
+    pub fn outside_key(&self, outside: &Outside, qdisc: &str, seed: u64) -> Key {
+        self.identity.with(outside.source.as_bytes()).key(qdisc, seed)
+    }
 }
 
 impl Plan {
@@ -68,7 +97,16 @@ impl Plan {
     ///
     /// # Errors
     /// The first mistake.
-    pub fn new(mut request: Request) -> Result<Plan, SweepError> {
+    pub fn new(request: Request) -> Result<Plan, SweepError> {
+        Plan::with_outside(request, Vec::new(), false)
+    }
+
+    /// Like [`new`](Plan::new), with disciplines that no specification describes, after those of the scenario
+    /// or, if `only`, in their place.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn with_outside(mut request: Request, outside: Vec<Outside>, only: bool) -> Result<Plan, SweepError> {
         let usage = |message: String| Err(SweepError::Usage(message));
         if request.scenario.live().is_some() {
             return usage(
@@ -92,11 +130,17 @@ impl Plan {
             }
         }
         request.design.fits(&request.axes)?;
-        let disciplines = request.scenario.compared();
+        let mut disciplines = if only { Vec::new() } else { request.scenario.compared() };
+        let built_in = disciplines.len();
+        disciplines.extend(outside.iter().map(|Outside { name, parameters, .. }| Compared {
+            name: name.clone(),
+            written: name.clone(),
+            parameters: parameters.clone(),
+        }));
         let concerned = disciplines.iter().map(|discipline| concerns(discipline, &request.axes)).collect();
         for axis in &mut request.axes {
             check_parameter(axis, &disciplines)?;
-            if axis.unit() == Some("1") && counts_packets(axis, &disciplines) {
+            if axis.unit() == Some("1") && counts_packets(axis, &disciplines[..built_in]) {
                 *axis = axis.with_unit("p")?;
             }
         }
@@ -104,7 +148,7 @@ impl Plan {
         let points = size(&request, disciplines.len())?;
         let version = giveway_sources::SIMULATION.to_owned();
         let files = Digests::default();
-        let plan = Plan { request, disciplines, concerned, columns, points, version, files };
+        let plan = Plan { request, disciplines, outside, concerned, columns, points, version, files };
         plan.check_values()?;
         Ok(plan)
     }
@@ -141,6 +185,31 @@ impl Plan {
     /// The seeds, of which a precision may need only the first.
     pub fn seeds(&self) -> &[u64] {
         &self.request.scenario.seeds
+    }
+
+    /// The disciplines that no specification describes. They are the last of all.
+    pub fn outside(&self) -> &[Outside] {
+        &self.outside
+    }
+
+    /// The number of disciplines of the scenario.
+    pub fn built_in(&self) -> usize {
+        self.disciplines.len() - self.outside.len()
+    }
+
+    /// The trial of a discipline from outside at a point.
+    pub fn outside_trial(&self, point: u64, outside: usize) -> OutsideTrial {
+        let compared = &self.disciplines[self.built_in() + outside];
+        let values = self.request.design.point(point, &self.request.axes);
+        let (mut name, mut parameters) = (compared.written.clone(), Vec::new());
+        for (axis, value) in self.request.axes.iter().zip(values) {
+            if let Some(parameter) = axis.parameter().filter(|parameter| has(compared, parameter)) {
+                let value = value.text.trim_matches('"');
+                name = with_parameter(&name, parameter, value);
+                parameters.push((parameter.to_owned(), value.to_owned()));
+            }
+        }
+        OutsideTrial { outside, name, parameters }
     }
 
     /// The request.
@@ -219,7 +288,7 @@ impl Plan {
     /// The scenario with these values of the axes.
     fn with(&self, values: &[String]) -> Result<Scenario, ScenarioError> {
         let mut draft: Draft = self.request.scenario.draft().clone();
-        let mut written: Vec<String> = self.disciplines().map(str::to_owned).collect();
+        let mut written: Vec<String> = self.disciplines().take(self.built_in()).map(str::to_owned).collect();
         let mut changed = false;
         for (axis, value) in self.request.axes.iter().zip(values) {
             match axis.parameter() {
