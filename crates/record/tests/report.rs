@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::transfer;
-use giveway_measure::{DelaySummary, Layout, Record, Recorder, Summary, Trial};
+use giveway_measure::{
+    DelaySummary, Layout, Metrics, Packets, QueueRow, Record, Recorder, SojournRow, Summary, Trial,
+};
 use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
@@ -135,6 +137,115 @@ fn a_page_is_complete_and_loads_nothing() {
     assert!(!page.contains("src=\"http") && !page.contains("url(http"));
     assert_eq!(charts(&page).as_object().unwrap().len(), 7, "each chart has its data");
     assert_eq!(page, self::page(&[dir.path()]), "the same folder gives the same page");
+}
+
+/// The record of a switch: short packets wait `short` slots, long ones 60, and a share of slots is blocked.
+fn of_switch(layout: &Layout, offered: f64, short: f64, blocked: f64) -> Record {
+    let mut record = Recorder::<()>::new(layout.clone()).finish();
+    let mut metrics = Metrics::default();
+    for (name, value) in [
+        ("offered", offered),
+        ("throughput", offered),
+        ("short_wait_mean_slots", short),
+        ("short_wait_p99_slots", 6.0 * short),
+        ("long_wait_mean_slots", 60.0),
+        ("output_long", offered),
+        ("output_blocked", blocked),
+        ("output_idle", 1.0 - offered - blocked),
+        ("backlog_cells", 900.0),
+    ] {
+        metrics.push(name, Some(value));
+    }
+    record.summary = Summary { metrics, ..record.summary };
+    let slot_s = layout.slot.expect("a switch has slots").as_s();
+    let waits = [(Packets::Small, short), (Packets::Large, 60.0), (Packets::All, 30.0)];
+    record.sojourn_times = waits
+        .iter()
+        .flat_map(|(what, mean)| {
+            let row = move |percent: u32| {
+                let share = f64::from(percent) / 100.0;
+                SojournRow { port: PORT, what: *what, share, sojourn_s: 2.0 * share * mean * slot_s }
+            };
+            (0..=100).map(row)
+        })
+        .collect();
+    let held = |at: u64| QueueRow {
+        time: Time::ms(at),
+        port: PORT,
+        backlog: None,
+        gauge: Some(("backlog_cells", 900.0 + at as f64)),
+    };
+    record.queue = (1_100..3_000).step_by(100).map(held).collect();
+    record
+}
+
+/// The folder of a run on a switch with two arbiters, at this load.
+fn folder_of_switch(dir: &Path, offered: f64) {
+    let layout = Layout {
+        slot: Some(Span::us(1)),
+        port_names: vec![(PORT, "output 0".into())],
+        source_names: vec!["onoff".into()],
+        ..layout()
+    };
+    let manifest = Manifest {
+        disciplines: ["islip", "p_spf"].map(giveway_measure::Discipline::named).into(),
+        layout: layout.clone(),
+        title: "A switch".into(),
+        ..manifest()
+    };
+    let folder = RunFolder::create(dir, "", manifest).unwrap();
+    let mut runs: Vec<(Trial, Summary)> = Vec::new();
+    for (qdisc, short, blocked) in [("islip", 65.0, 0.0), ("p_spf", 0.05, 0.037)] {
+        for seed in [1, 2] {
+            let trial = Trial { qdisc: qdisc.into(), seed };
+            let record = of_switch(&layout, offered, short * (1.0 + seed as f64 / 100.0), blocked);
+            folder.write(&trial, &record).unwrap();
+            runs.push((trial, record.summary));
+        }
+    }
+    folder.finish(&runs).unwrap();
+}
+
+/// A switch has waits by class, the use of slots and the backlog. It has no flows and no sources over time,
+/// and nothing in the page says that nothing crossed.
+#[test]
+fn a_switch_has_its_own_report() {
+    let dir = tempfile::tempdir().unwrap();
+    folder_of_switch(dir.path(), 0.8);
+    let page = page(&[dir.path()]);
+    assert!(!page.contains("No packet was sent") && !page.contains("None of the key figures"));
+    assert!(page.contains("p_spf has the lowest mean wait of short packets"), "findings in sentences");
+    assert!(page.contains("2 arbiters, 2 seeds, 0.800 cells per slot and input offered"));
+    let titles =
+        ["Wait of short packets", "Wait of long packets", "Use of the outputs&#x27; slots", "Backlog"];
+    for title in titles {
+        assert!(page.contains(title), "{title}");
+    }
+    for title in ["Flow completion time by size", "Throughput by source", "Drops by reason", "Queue length"] {
+        assert!(!page.contains(title), "{title}");
+    }
+    let waits = &charts(&page)["run1-chart2"]["data"]["delay"]["median"];
+    assert_eq!(
+        waits.as_array().unwrap().last().unwrap(),
+        120.0,
+        "the longest wait of long packets, in slots"
+    );
+}
+
+/// Folders with several loads have the waits against the load; with one load there is no such chart.
+#[test]
+fn loads_of_a_switch_are_drawn_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let folders = [("half", 0.5), ("more", 0.8), ("same", 0.8)].map(|(name, load)| {
+        let folder = dir.path().join(name);
+        folder_of_switch(&folder, load);
+        folder
+    });
+    let by_load = |page: &str| {
+        charts(page).as_object().unwrap().values().any(|chart| chart["data"]["loads"].is_object())
+    };
+    assert!(by_load(&page(&[&folders[0], &folders[1]])));
+    assert!(!by_load(&page(&[&folders[1], &folders[2]])));
 }
 
 /// Titles, names and scenarios come from users. They are shown as text, and not interpreted as HTML.
@@ -432,8 +543,9 @@ fn burstiness_is_drawn_if_it_was_measured() {
 }
 
 /// Nothing was transferred, sent or dropped, so a sentence replaces each chart.
+/// The contents and the headings of a run without packets: no chart has any data.
 #[test]
-fn a_missing_chart_is_replaced_by_a_sentence() {
+fn parts_without_data_are_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
     let trial = Trial { qdisc: "efd".into(), seed: 1 };
@@ -442,7 +554,10 @@ fn a_missing_chart_is_replaced_by_a_sentence() {
     folder.finish(&[(trial, nothing.summary)]).unwrap();
     drop(folder);
     let page = page(&[dir.path()]);
-    assert_eq!(page.matches("class=\"nothing\"").count(), 6);
+    for title in ["Key figures", "Flow completion time", "Sojourn time", "Queue length", "Drops by reason"] {
+        assert!(!page.contains(title), "{title}");
+    }
+    assert_eq!(page.matches("<figure").count(), 0);
     assert_eq!(charts(&page), serde_json::json!({}));
 }
 

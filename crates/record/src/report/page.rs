@@ -6,7 +6,7 @@ use giveway_document::shell::{self, Plots, paragraphs};
 use giveway_measure::findings;
 use serde::Serialize;
 
-use super::charts::{Disciplines, glance, of_folder, ports_left_out};
+use super::charts::{Disciplines, by_load, glance, of_folder, ports_left_out};
 use super::error::ReportError;
 use super::read::{Folder, Measured};
 use super::table;
@@ -65,7 +65,7 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
     // A figure of all pairs of a contest together says nothing about any.
     let all_contests = folders.iter().all(|folder| folder.manifest.measured.contest.is_some());
     let key_figures = if all_contests { Vec::new() } else { glance(folders, &disciplines) };
-    let numbered = key_figures.into_iter().enumerate();
+    let numbered = key_figures.into_iter().chain(by_load(folders, &disciplines)).enumerate();
     let mut place = |id: String, chart: Chart, contents: &mut Vec<Entry>| {
         let chart = Chart { id, ..chart };
         contents.push(chart.entry());
@@ -82,7 +82,8 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
         if several {
             contents.push(part(&run, &folder.name));
         }
-        let charts = of_folder(folder, &disciplines)?.into_iter().enumerate();
+        let (charts, missing) = of_folder(folder, &disciplines)?;
+        let charts = charts.into_iter().enumerate();
         let charts: Vec<ChartView> =
             charts.map(|(at, chart)| place(format!("{run}-chart{}", at + 1), chart, &mut contents)).collect();
         if !several {
@@ -90,7 +91,7 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
         }
         contents.push(part(&format!("{run}-scenario"), "Scenario"));
         contents.push(part(&format!("{run}-provenance"), "Provenance"));
-        sections.push(Section { id: run, ..section(folder, charts) });
+        sections.push(Section { id: run, ..section(folder, charts, missing) });
     }
     let (title, subtitle) = headline(folders);
     let specs: Vec<&str> = disciplines.iter().map(|(spec, ..)| spec).collect();
@@ -141,22 +142,40 @@ fn headline(folders: &[Folder]) -> (String, String) {
             let manifest = &folder.manifest;
             let title = if manifest.title.is_empty() { &manifest.scenario } else { &manifest.title };
             let measured = &manifest.measured;
-            let subtitle = format!(
-                "{}: {}, {}, measured from {} s to {} s{}",
-                manifest.scenario,
-                counted(folder.table.rows.len(), "discipline"),
-                counted(manifest.seeds.len(), "seed"),
-                number(measured.from_s),
-                number(measured.until_s),
-                places(measured),
-            );
-            (title.clone(), subtitle)
+            let seeds = counted(manifest.seeds.len(), "seed");
+            let rows = folder.table.rows.len();
+            let what = match measured.slot_s {
+                Some(slot_s) => of_switch(folder, slot_s),
+                None => format!(
+                    "{}, {seeds}, measured from {} s to {} s{}",
+                    counted(rows, "discipline"),
+                    number(measured.from_s),
+                    number(measured.until_s),
+                    places(measured),
+                ),
+            };
+            (title.clone(), format!("{}: {what}", manifest.scenario))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|folder| folder.name.as_str()).collect();
             (format!("{} runs side by side", several.len()), names.join(", "))
         }
     }
+}
+
+/// The arbiters, the seeds, the load and the measured slots of a switch.
+fn of_switch(folder: &Folder, slot_s: f64) -> String {
+    let Measured { from_s, until_s, .. } = &folder.manifest.measured;
+    let slots = [from_s, until_s].map(|time_s| (time_s / slot_s).round());
+    let load = folder.table.rows.iter().find_map(|row| row.mean("offered"));
+    let load = load.map_or_else(String::new, |load| format!(", {load:.3} cells per slot and input offered"));
+    format!(
+        "{}, {}{load}, measured from slot {} to slot {}",
+        counted(folder.table.rows.len(), "arbiter"),
+        counted(folder.manifest.seeds.len(), "seed"),
+        slots[0],
+        slots[1],
+    )
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -173,10 +192,11 @@ fn found(folder: &Folder) -> Findings {
     Findings { folder: folder.name.clone(), sentences, recommendation }
 }
 
-fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
+/// The part about a folder. `missing` has sentences about charts that its run is too short for.
+fn section(folder: &Folder, charts: Vec<ChartView>, missing: Vec<String>) -> Section {
     let manifest = &folder.manifest;
     let (finished, planned) = folder.runs();
-    let mut warnings = Vec::new();
+    let mut warnings = missing;
     if !manifest.complete {
         warnings.push(format!(
             "This run is unfinished: {finished} of {planned} trials are finished. The same command resumes it."

@@ -17,18 +17,19 @@ const MAX_POINTS: usize = 3_000;
 pub(super) fn charts(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
     match folder.opposite() {
         Some(directions) => {
-            directions.iter().map(|(port, from)| chart(folder, disciplines, Some((port, from)))).collect()
+            let each = directions.iter().map(|(port, from)| chart(folder, disciplines, Some((port, from))));
+            Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
-        None => Ok(vec![chart(folder, disciplines, None)?]),
+        None => Ok(chart(folder, disciplines, None)?.into_iter().collect()),
     }
 }
 
-/// The chart of all transfers, or of those from a node, which cross a port.
+/// The chart of all transfers, or of those from a node, which cross a port; `None` if none completed.
 fn chart(
     folder: &Folder,
     disciplines: &Disciplines,
     direction: Option<(&str, &str)>,
-) -> Result<Chart, ReportError> {
+) -> Result<Option<Chart>, ReportError> {
     let title = match direction {
         Some((port, _)) => at_port("Flow completion time by size", port, folder),
         None => "Flow completion time by size".to_owned(),
@@ -60,8 +61,7 @@ fn chart(
         }
     }
     if all == 0 {
-        let words = "No transfer that started within the measurement interval completed, so there are no flow completion times.";
-        return Ok(Chart::words(title, words));
+        return Ok(None);
     }
     let about_points = if shown == all {
         format!("Each point is one of the {all} transfers")
@@ -102,12 +102,12 @@ fn chart(
               "mark": { "type": "point", "filled": true, "size": 40, "opacity": 1 } },
         ],
     });
-    Ok(Chart {
+    Ok(Some(Chart {
         title,
         caption,
         keys: vec![disciplines.key(&folder.disciplines(), true)],
         panels: vec![Plot { spec, ..Plot::default() }],
         data: data([("points", points), ("medians", medians)]),
         ..Chart::default()
-    })
+    }))
 }
