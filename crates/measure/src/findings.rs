@@ -67,6 +67,13 @@ pub fn findings(table: &Table) -> Vec<String> {
     sentences
 }
 
+/// The disciplines of a table without a measurable difference to the best in this metric, in the order of
+/// their means; none if it was not measured.
+pub fn leaders<'a>(table: &'a Table, metric: &str) -> Vec<&'a str> {
+    let Some(ranking) = Ranking::new(table, metric) else { return Vec::new() };
+    ranking.rows[..ranking.leaders].iter().map(|(row, _)| row.qdisc.as_str()).collect()
+}
+
 impl<'a> Ranking<'a> {
     /// Ranks the rows that have the metric; `None` if there are none.
     fn new(table: &'a Table, metric: &str) -> Option<Ranking<'a>> {

@@ -22,7 +22,7 @@ use super::read::Folder;
 
 pub(super) use crossbar::by_load;
 pub(super) use frame::Disciplines;
-pub(super) use glance::charts as glance;
+pub(super) use glance::{FIGURES, charts as glance, noun, per_port};
 
 /// The charts of one folder, in the order of the page, and sentences about those that the run is too short
 /// for.

@@ -6,6 +6,7 @@ use giveway_document::shell::{self, Plots, paragraphs};
 use giveway_measure::findings;
 use serde::Serialize;
 
+use super::answer::{Answer, answers};
 use super::charts::{Disciplines, by_load, glance, of_folder, ports_left_out};
 use super::error::ReportError;
 use super::read::{Folder, Measured};
@@ -20,14 +21,20 @@ const REPORT: (&str, &str) = ("report.html", include_str!("../../assets/report.h
 struct Page {
     title: String,
     subtitle: String,
+    /// The key figures, unless there is a recommendation with its own table.
+    answers: Vec<Answer>,
     findings: Vec<Findings>,
     contents: Vec<Entry>,
-    /// The disciplines, with their specifications.
+    /// The disciplines, with their specifications, if there are several.
     disciplines: Vec<Key>,
     key_figures: Vec<ChartView>,
     tables: Vec<table::View>,
     sections: Vec<Section>,
     several: bool,
+    /// The noun of what is compared.
+    compared: &'static str,
+    /// True if transfers were measured.
+    flows: bool,
 }
 
 #[derive(Serialize)]
@@ -57,11 +64,12 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
     let disciplines = Disciplines::of(folders);
     let several = folders.len() > 1;
     let mut plots = Plots::default();
-    let mut contents = vec![part("findings", "Findings")];
-    if folders.iter().any(|folder| folder.manifest.recommendation.is_some()) {
+    let mut contents = Vec::new();
+    let recommends = folders.iter().any(|folder| folder.manifest.recommendation.is_some());
+    if recommends {
         contents.push(part("recommendation", "Recommendation"));
     }
-    contents.push(part("figures", "Figures"));
+    contents.push(part("findings", "Findings"));
     // A figure of all pairs of a contest together says nothing about any.
     let all_contests = folders.iter().all(|folder| folder.manifest.measured.contest.is_some());
     let key_figures = if all_contests { Vec::new() } else { glance(folders, &disciplines) };
@@ -73,28 +81,28 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
     };
     let key_figures =
         numbered.map(|(at, chart)| place(format!("figures{}", at + 1), chart, &mut contents)).collect();
-    if several {
-        contents.push(part("metrics", "All metrics"));
-    }
     let mut sections = Vec::new();
     for (number, folder) in folders.iter().enumerate() {
         let run = format!("run{}", number + 1);
-        if several {
+        let (charts, missing) = of_folder(folder, &disciplines)?;
+        if several && !charts.is_empty() {
             contents.push(part(&run, &folder.name));
         }
-        let (charts, missing) = of_folder(folder, &disciplines)?;
         let charts = charts.into_iter().enumerate();
         let charts: Vec<ChartView> =
             charts.map(|(at, chart)| place(format!("{run}-chart{}", at + 1), chart, &mut contents)).collect();
-        if !several {
-            contents.push(part("metrics", "All metrics"));
-        }
-        contents.push(part(&format!("{run}-scenario"), "Scenario"));
-        contents.push(part(&format!("{run}-provenance"), "Provenance"));
         sections.push(Section { id: run, ..section(folder, charts, missing) });
     }
+    let tables = table::views(folders, &disciplines);
+    if !tables.is_empty() {
+        contents.push(part("metrics", "All metrics"));
+    }
+    for Section { id, name, .. } in &sections {
+        let of = if several { format!(" of {name}") } else { String::new() };
+        contents.push(part(&format!("{id}-scenario"), &format!("Scenario{of}")));
+        contents.push(part(&format!("{id}-provenance"), &format!("Provenance{of}")));
+    }
     let (title, subtitle) = headline(folders);
-    let specs: Vec<&str> = disciplines.iter().map(|(spec, ..)| spec).collect();
     let changed = match folders {
         [before, after] if !difference.is_empty() => Some(Findings {
             folder: format!("{} compared with {}", after.name, before.name),
@@ -103,16 +111,24 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
         }),
         _ => None,
     };
+    // The table of a recommendation is the answer.
+    let answers = if recommends { Vec::new() } else { answers(folders, &disciplines) };
+    let switch = folders.iter().all(|folder| folder.manifest.measured.slot_s.is_some());
     let page = Page {
         title,
         subtitle,
+        answers,
         findings: changed.into_iter().chain(folders.iter().map(found)).collect(),
         contents,
-        disciplines: vec![Key { with_specs: true, ..disciplines.key(&specs, true) }],
+        disciplines: disciplines.page_key().into_iter().collect(),
         key_figures,
-        tables: table::views(folders, &disciplines),
+        tables,
         sections,
         several,
+        compared: if switch { "arbiter" } else { "discipline" },
+        flows: folders
+            .iter()
+            .any(|folder| folder.table.rows.iter().any(|row| row.mean("fct_p50_s").is_some())),
     };
     Ok(shell::render(REPORT, page, plots))
 }

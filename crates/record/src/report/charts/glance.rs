@@ -12,7 +12,7 @@ use super::frame::{Disciplines, MAX_PORTS, at_port, data};
 use crate::report::read::Folder;
 
 /// The key figures of a network, and those of a switch.
-const FIGURES: [&str; 17] = [
+pub(in super::super) const FIGURES: [&str; 17] = [
     "fct_p50_s",
     "fct_p95_s",
     "fct_p99_s",
@@ -48,6 +48,15 @@ const GLYPHS: [(&str, &str); 6] = [
 
 /// A chart for each port if all folders measure the same few ports, and one chart otherwise.
 pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) -> Vec<Chart> {
+    let title =
+        |port: String| if port.is_empty() { "Key figures".to_owned() } else { format!("Key figures{port}") };
+    let each = per_port(folders).into_iter();
+    each.filter_map(|(port, tables)| chart(title(port), folders, &tables, disciplines)).collect()
+}
+
+/// The tables of the folders for each port, with its words, if all folders measure the same few ports;
+/// otherwise those over all ports.
+pub(in super::super) fn per_port(folders: &[Folder]) -> Vec<(String, Vec<Table>)> {
     let ports = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
     let same = folders.iter().all(|folder| folder.manifest.measured.ports == ports);
     let known = |row: &DisciplineRow| row.mean(FIGURES[0]).is_some();
@@ -58,13 +67,9 @@ pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) ->
         && same
         && ports.iter().any(|port| of_port(port).iter().flat_map(|table| &table.rows).any(known));
     if !each {
-        let tables: Vec<Table> = folders.iter().map(|folder| folder.table.clone()).collect();
-        return chart("Key figures".to_owned(), folders, &tables, disciplines).into_iter().collect();
+        return vec![(String::new(), folders.iter().map(|folder| folder.table.clone()).collect())];
     }
-    let one = |port: &String| {
-        chart(at_port("Key figures", port, &folders[0]), folders, &of_port(port), disciplines)
-    };
-    ports.iter().filter_map(one).collect()
+    ports.iter().map(|port| (at_port("", port, &folders[0]), of_port(port))).collect()
 }
 
 /// The key figures of these tables, one for each folder; `None` if none was measured.
@@ -164,7 +169,7 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
 }
 
 /// The noun of a metric as a title, and its statistic.
-fn noun(metric: &str) -> (String, String) {
+pub(in super::super) fn noun(metric: &str) -> (String, String) {
     let Some(named) = named(metric) else { return (metric.to_owned(), String::new()) };
     let noun = named.noun();
     let statistic = match named.statistic {
