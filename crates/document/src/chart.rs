@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::colours::Look;
+use crate::parts::Sheet;
+use crate::sheet::TableView;
 use crate::shell::Plots;
 
 /// A chart with its panels.
@@ -27,8 +29,8 @@ pub struct Chart {
     pub panels: Vec<Plot>,
     /// The tables that the panels name, as columns.
     pub data: Map<String, Value>,
-    /// The reason for an empty chart; empty if there is a chart.
-    pub words: String,
+    /// A table in place of panels, if there are too few values for a plot.
+    pub sheet: Option<Sheet>,
 }
 
 /// A panel: a Vega-Lite specification without a width and without data.
@@ -59,12 +61,14 @@ pub struct Key {
     pub width: u32,
     /// True if entries show their specification next to the name.
     pub with_specs: bool,
+    /// True if the page has the entries already, in a key that stays visible. Then it is printed only.
+    pub repeated: bool,
 }
 
 impl Key {
     /// A key of lines.
     pub fn of(column: &'static str, entries: Vec<Swatch>) -> Key {
-        Key { column, entries, width: 4, with_specs: false }
+        Key { column, entries, width: 4, with_specs: false, repeated: false }
     }
 }
 
@@ -109,7 +113,7 @@ pub struct ChartView {
     keys: Vec<Key>,
     columns: usize,
     panels: Vec<PlotView>,
-    words: String,
+    sheet: Option<TableView>,
 }
 
 /// A panel as templates use it.
@@ -137,9 +141,9 @@ pub struct Entry {
 }
 
 impl Chart {
-    /// A chart without data: a sentence that gives the reason.
-    pub fn words(title: String, words: &str) -> Chart {
-        Chart { title, words: words.to_owned(), ..Chart::default() }
+    /// True if it has nothing to show. A page leaves such a chart out.
+    pub fn is_empty(&self) -> bool {
+        self.panels.iter().all(|panel| !panel.words.is_empty()) && self.sheet.is_none()
     }
 
     /// Its entry in the contents.
@@ -149,7 +153,7 @@ impl Chart {
 
     /// The chart as templates use it. Specifications and data go to `plots`.
     pub fn view(self, plots: &mut Plots) -> ChartView {
-        let Chart { id, title, caption, keys, columns, panels, data, words } = self;
+        let Chart { id, title, caption, keys, columns, panels, data, sheet } = self;
         let mut views = Vec::new();
         for (at, panel) in panels.into_iter().enumerate() {
             let name = format!("{id}-panel{}", at + 1);
@@ -165,7 +169,8 @@ impl Chart {
         }
         plots.tables(&id, data);
         let columns = columns.clamp(1, 4).min(views.len().max(1));
-        ChartView { id, title, caption, keys, columns, panels: views, words }
+        let sheet = sheet.as_ref().map(Sheet::view);
+        ChartView { id, title, caption, keys, columns, panels: views, sheet }
     }
 }
 

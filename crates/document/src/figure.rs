@@ -29,8 +29,7 @@ impl Figure {
         };
         let panels: Vec<Plot> = self.panels.iter().map(plot).collect();
         let empty = panels.iter().all(|panel| !panel.words.is_empty());
-        // A caption describes what a figure shows, so an empty figure has none.
-        let caption = [self.caption.clone()].into_iter().filter(|caption| !caption.is_empty() && !empty);
+        let caption = [self.caption.clone()].into_iter().filter(|caption| !caption.is_empty());
         Chart {
             id: if self.id.is_empty() { place.to_owned() } else { self.id.clone() },
             title: self.title.clone(),
@@ -39,7 +38,7 @@ impl Figure {
             columns,
             panels: if empty { Vec::new() } else { panels },
             data: Map::new(),
-            words: if empty { "There are no data for this figure.".to_owned() } else { String::new() },
+            sheet: None,
         }
     }
 }

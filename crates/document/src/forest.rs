@@ -19,7 +19,7 @@ impl Forest {
     pub(crate) fn chart(&self, place: &str) -> Chart {
         let id = if self.id.is_empty() { place.to_owned() } else { self.id.clone() };
         if self.rows.is_empty() {
-            return Chart { id, ..Chart::words(self.title.clone(), "There are no data for this figure.") };
+            return Chart::default();
         }
         let groups = self.groups();
         let entries = groups.iter().map(|(name, good)| Swatch::coloured(name, colour(*good))).collect();

@@ -22,9 +22,6 @@ const OPACITY: (f64, f64) = (0.06, 0.72);
 const OF_DISCIPLINE: f64 = 0.42;
 /// The colour of values.
 const COLOUR: &str = "#4a7fc1";
-/// The colours of positive and of negative numbers. People who see colours differently can tell blue from
-/// orange.
-const SIGNED: [&str; 2] = ["#2f6fc4", "#d9730d"];
 
 impl HeatMap {
     /// The map as a chart. `place` is its anchor if it has none.
@@ -32,7 +29,7 @@ impl HeatMap {
         let id = if self.id.is_empty() { place.to_owned() } else { self.id.clone() };
         let panels: Vec<&HeatPanel> = self.panels.iter().filter(|panel| !panel.cells.is_empty()).collect();
         if panels.is_empty() {
-            return Chart { id, ..Chart::words(self.title.clone(), "There are no data for this figure.") };
+            return Chart::default();
         }
         Chart {
             id,
@@ -72,10 +69,6 @@ impl HeatPanel {
             let (colour, opacity) = match &cell.shade {
                 Shade::Discipline(spec) => (colour(spec), OF_DISCIPLINE),
                 Shade::Value(value) => (COLOUR.to_owned(), self.opacity(*value, span)),
-                Shade::Signed(value) => {
-                    let strength = value.abs().min(1.0) * (OPACITY.1 - OPACITY.0);
-                    (SIGNED[usize::from(*value < 0.0)].to_owned(), OPACITY.0 + strength)
-                }
             };
             let cells = [
                 json!(self.x.categories[cell.x]),
@@ -94,7 +87,7 @@ impl HeatPanel {
     fn span(&self) -> (f64, f64) {
         let values = self.cells.iter().filter_map(|cell| match cell.shade {
             Shade::Value(value) => Some(self.scaled(value)),
-            Shade::Discipline(_) | Shade::Signed(_) => None,
+            Shade::Discipline(_) => None,
         });
         values
             .filter(|value| value.is_finite())
@@ -147,7 +140,7 @@ impl HeatCell {
     fn discipline(&self) -> Option<&str> {
         match &self.shade {
             Shade::Discipline(spec) => Some(spec),
-            Shade::Value(_) | Shade::Signed(_) => None,
+            Shade::Value(_) => None,
         }
     }
 }

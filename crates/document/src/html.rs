@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::chart::{ChartView, Entry};
+use crate::chart::{Chart, ChartView, Entry};
 use crate::figure::legend::Looks;
-use crate::parts::{Document, Figure, Part, Sheet, Tone};
+use crate::parts::{Document, Figure, Part};
+use crate::sheet::{MatrixView, TableView};
 use crate::shell::{self, Plots, paragraphs};
 
 /// The template of a page with text and figures.
@@ -18,37 +19,34 @@ impl Document {
         let mut contents: Vec<Entry> = Vec::new();
         let mut figures = 0;
         let mut parts = Vec::new();
+        let mut figure = |chart: &dyn Fn(&str) -> Chart, contents: &mut Vec<Entry>| {
+            figures += 1;
+            let chart = Some(chart(&format!("figure{figures}"))).filter(|chart| !chart.is_empty())?;
+            contents.push(chart.entry());
+            Some(View::Figure { chart: chart.view(&mut plots) })
+        };
         for part in &self.parts {
-            parts.push(match part {
+            parts.extend(match part {
                 Part::Heading(text) => {
                     let id = anchor(text, &contents);
                     contents.push(Entry { id: id.clone(), title: text.clone(), level: 2 });
-                    View::Heading { text, id }
+                    Some(View::Heading { text, id })
                 }
-                Part::Text(text) => View::Text { paragraphs: paragraphs(text) },
-                Part::List(items) => View::List { items },
-                Part::Table(sheet) => View::Table(sheet.view()),
-                Part::Figure(figure) => {
-                    figures += 1;
-                    let chart = figure.chart(&format!("figure{figures}"), &looks);
-                    contents.push(chart.entry());
-                    View::Figure { chart: chart.view(&mut plots) }
-                }
-                Part::Forest(forest) => {
-                    figures += 1;
-                    let chart = forest.chart(&format!("figure{figures}"));
-                    contents.push(chart.entry());
-                    View::Figure { chart: chart.view(&mut plots) }
-                }
-                Part::Heat(map) => {
-                    figures += 1;
-                    let chart = map.chart(&format!("figure{figures}"));
-                    contents.push(chart.entry());
-                    View::Figure { chart: chart.view(&mut plots) }
-                }
-                Part::Details { summary, text } => View::Details { summary, text },
+                Part::Text(text) => Some(View::Text { paragraphs: paragraphs(text) }),
+                Part::List(items) => (!items.is_empty()).then_some(View::List { items }),
+                Part::Table(sheet) => (!sheet.rows.is_empty()).then(|| View::Table(sheet.view())),
+                Part::Verdicts(matrix) => (!matrix.rows.is_empty()).then(|| {
+                    contents.push(Entry { id: matrix.id.clone(), title: matrix.title.clone(), level: 3 });
+                    View::Verdicts(matrix.view())
+                }),
+                Part::Figure(of) => figure(&|place| of.chart(place, &looks), &mut contents),
+                Part::Forest(forest) => figure(&|place| forest.chart(place), &mut contents),
+                Part::Heat(map) => figure(&|place| map.chart(place), &mut contents),
+                Part::Details { summary, text } => Some(View::Details { summary, text }),
             });
         }
+        leave_out_headings(&mut parts, &mut contents);
+        place_contents(&mut parts);
         let page = Page { title: &self.title, subtitle: &self.subtitle, contents, parts };
         shell::render(DOCUMENT, page, plots)
     }
@@ -70,6 +68,29 @@ struct Page<'a> {
     parts: Vec<View<'a>>,
 }
 
+/// Removes the headings that nothing follows, and their entries in the contents.
+fn leave_out_headings(parts: &mut Vec<View<'_>>, contents: &mut Vec<Entry>) {
+    let is_heading = |view: &View<'_>| matches!(view, View::Heading { .. });
+    for at in (0..parts.len()).rev() {
+        let alone = parts.get(at + 1).is_none_or(is_heading);
+        if let (View::Heading { id, .. }, true) = (&parts[at], alone) {
+            contents.retain(|entry| entry.id != *id);
+            parts.remove(at);
+        }
+    }
+}
+
+/// Puts the contents below the answer: behind the first table, or in front of the second heading if that
+/// comes first.
+fn place_contents(parts: &mut Vec<View<'_>>) {
+    let is_table = |view: &View<'_>| matches!(view, View::Table(_) | View::Verdicts(_));
+    let table = parts.iter().position(is_table).map(|at| at + 1);
+    let mut headings = parts.iter().enumerate().filter(|(_, view)| matches!(view, View::Heading { .. }));
+    let second = headings.nth(1).map(|(at, _)| at);
+    let place = table.into_iter().chain(second).min().unwrap_or(0);
+    parts.insert(place, View::Contents);
+}
+
 /// The anchor of a heading: its letters and digits, and a number if another heading has the same.
 fn anchor(text: &str, before: &[Entry]) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -83,54 +104,25 @@ fn anchor(text: &str, before: &[Entry]) -> String {
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum View<'a> {
-    Heading { text: &'a str, id: String },
-    Text { paragraphs: Vec<String> },
-    List { items: &'a [String] },
-    Table(TableView<'a>),
-    Figure { chart: ChartView },
-    Details { summary: &'a str, text: &'a str },
-}
-
-#[derive(Serialize)]
-struct TableView<'a> {
-    caption: &'a str,
-    head: Vec<CellView<'a>>,
-    rows: Vec<Vec<CellView<'a>>>,
-}
-
-#[derive(Serialize)]
-struct CellView<'a> {
-    text: &'a str,
-    tone: Tone,
-    /// The kind of the column: numbers, short texts, or long texts.
-    column: &'static str,
-}
-
-impl Sheet {
-    fn view(&self) -> TableView<'_> {
-        let columns = self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0);
-        let kinds: Vec<&str> = (0..columns).map(|at| self.column(at)).collect();
-        let cell = |at: usize, text, tone| CellView { text, tone, column: kinds[at] };
-        let head = self.head.iter().enumerate().map(|(at, text)| cell(at, text.as_str(), Tone::Plain));
-        let rows = self.rows.iter().map(|row| {
-            let cells = row.iter().enumerate().map(|(at, found)| cell(at, found.text.as_str(), found.tone));
-            cells.collect()
-        });
-        TableView { caption: &self.caption, head: head.collect(), rows: rows.collect() }
-    }
-
-    /// The kind of a column: texts that start like numbers are right-aligned, other short texts stay on
-    /// one line.
-    fn column(&self, at: usize) -> &'static str {
-        let texts: Vec<&str> = self.rows.iter().filter_map(|row| Some(row.get(at)?.text.as_str())).collect();
-        let begins = |c: char| c.is_ascii_digit() || "+-\u{2212}±<>≤≥".contains(c);
-        let numeric = |text: &&str| text.chars().next().is_none_or(begins);
-        if texts.iter().any(|text| text.chars().count() > 24) {
-            "long"
-        } else if !texts.is_empty() && texts.iter().all(numeric) {
-            "number"
-        } else {
-            "short"
-        }
-    }
+    Heading {
+        text: &'a str,
+        id: String,
+    },
+    Text {
+        paragraphs: Vec<String>,
+    },
+    List {
+        items: &'a [String],
+    },
+    Table(TableView),
+    Verdicts(MatrixView<'a>),
+    Figure {
+        chart: ChartView,
+    },
+    Details {
+        summary: &'a str,
+        text: &'a str,
+    },
+    /// The place of the contents.
+    Contents,
 }

@@ -45,6 +45,7 @@ mod forest;
 mod heat;
 mod html;
 mod parts;
+mod sheet;
 pub mod shell;
 mod vision;
 
@@ -52,5 +53,5 @@ pub use colours::{Look, looks};
 pub use giveway_text::harmless;
 pub use parts::{
     Axis, Cell, Document, Figure, Forest, ForestRow, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point,
-    Series, Shade, Sheet, Tone,
+    Series, Shade, Sheet, Sign, Tone, VerdictCell, Verdicts,
 };

@@ -24,6 +24,8 @@ pub enum Part {
     List(Vec<String>),
     /// A table.
     Table(Sheet),
+    /// A matrix of verdicts.
+    Verdicts(Verdicts),
     /// A figure.
     Figure(Figure),
     /// A forest plot.
@@ -72,6 +74,48 @@ pub enum Tone {
     Bad,
     /// A result of less importance.
     Faint,
+    /// A result without a difference.
+    Same,
+    /// A result that is not decided.
+    Open,
+}
+
+/// A matrix of verdicts: a word and signs in each cell. A verdict that is open looks unlike one without a
+/// difference.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdicts {
+    /// The anchor for links.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The caption.
+    pub caption: String,
+    /// The titles of its columns.
+    pub columns: Vec<String>,
+    /// The rows, each with its name and a cell for each column; `None` for an empty cell.
+    pub rows: Vec<(String, Vec<Option<VerdictCell>>)>,
+}
+
+/// A cell of a matrix of verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerdictCell {
+    /// The verdict in a word or two; may be empty.
+    pub word: String,
+    /// The tone of the verdict.
+    pub tone: Tone,
+    /// A sentence that appears when the mouse is over it.
+    pub about: String,
+    /// The signs below the word, such as `+9` or `?`.
+    pub signs: Vec<Sign>,
+}
+
+/// A sign in a cell of a matrix of verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sign {
+    /// The text, which must be clear without the tone.
+    pub text: String,
+    /// The tone.
+    pub tone: Tone,
 }
 
 impl Cell {
@@ -185,8 +229,6 @@ pub enum Shade {
     Value(f64),
     /// The colour of a discipline, by its specification.
     Discipline(String),
-    /// Blue for a positive and orange for a negative number, stronger further from 0, at most 1.
-    Signed(f64),
 }
 
 /// A pair of axes with its series.

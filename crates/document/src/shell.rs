@@ -16,6 +16,7 @@ static TEMPLATES: [(&str, &str); 2] = [
 
 static STYLE: &str = include_str!("../assets/report.css");
 static WATCH: &str = include_str!("../assets/watch.js");
+static COPY: &str = include_str!("../assets/copy.js");
 static DRAW: &str = include_str!("../assets/draw.js");
 static VEGA: &str = include_str!("../assets/vega/vega.min.js");
 static VEGA_LITE: &str = include_str!("../assets/vega/vega-lite.min.js");
@@ -52,7 +53,7 @@ pub fn render(template: (&str, &str), own: impl Serialize, plots: Plots) -> Stri
     let draws = !plots.charts.is_empty();
     let libraries = || vec![VEGA.to_owned(), without_map(VEGA_LITE), interpreter()];
     let mut scripts = if draws { libraries() } else { Vec::new() };
-    scripts.push(DRAW.to_owned());
+    scripts.extend([DRAW, COPY].map(str::to_owned));
     let page = Page {
         style: STYLE,
         watch: WATCH,
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn nothing_inlined_ends_its_element() {
         let interpreter = interpreter();
-        let scripts = [WATCH, DRAW, VEGA, VEGA_LITE, &interpreter];
+        let scripts = [WATCH, COPY, DRAW, VEGA, VEGA_LITE, &interpreter];
         for script in scripts {
             let lower = script.to_ascii_lowercase();
             assert!(!lower.contains("</script") && !lower.contains("<!--") && !lower.contains("<script"));

@@ -2,7 +2,7 @@
 
 use giveway_document::{
     Axis, Cell, Document, Figure, HeatCell, HeatMap, HeatPanel, Mark, Panel, Part, Point, Series, Shade,
-    Sheet, Tone,
+    Sheet, Sign, Tone, VerdictCell, Verdicts,
 };
 use serde_json::{Value, json};
 
@@ -101,7 +101,8 @@ fn a_page_has_all_its_parts_and_loads_nothing() {
     assert!(!page.contains("src=\"http") && !page.contains("url(http"));
     assert_eq!(charts(&page).as_object().unwrap().len(), 9, "each panel with data has a chart");
     assert_eq!(page.matches("class=\"plot\"").count(), 9);
-    assert_eq!(page.matches("class=\"nothing\"").count(), 2, "a panel and a figure have none");
+    assert_eq!(page.matches("class=\"nothing\"").count(), 1, "a panel has none");
+    assert!(!page.contains("What nobody measured"), "a figure without data is left out");
     assert_eq!(page, crate::example::document().html(), "the same document gives the same page");
 }
 
@@ -111,7 +112,7 @@ fn a_page_without_figures_is_small() {
     let page =
         Document { title: "Words".into(), parts: vec![Part::Text("Only.".into())], ..Document::default() };
     let page = page.html();
-    assert!(page.len() < 20_000, "{} bytes", page.len());
+    assert!(page.len() < 24_000, "{} bytes", page.len());
     assert_eq!(unbalanced(&page), Vec::<String>::new());
     assert!(!page.contains("Vega and Vega-Lite"), "what is not in it is not named");
 }
@@ -155,8 +156,8 @@ fn texts_are_escaped() {
     assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert(1)"));
     assert!(page.contains("{{ 7 * 7 }}"), "and no template");
     assert_eq!(unbalanced(&page), Vec::<String>::new());
-    // The page has only its own scripts: watch.js, the data, three libraries and draw.js.
-    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (6, 6));
+    // The page has only its own scripts: watch.js, the data, three libraries, draw.js and copy.js.
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (7, 7));
     // The figure has its own anchor, which names its plots.
     let chart = charts(&page)[format!("{HOSTILE}-panel1")].take();
     assert_eq!(chart["data"]["points"]["x"], json!([HOSTILE]));
@@ -202,10 +203,9 @@ fn points_that_are_not_numbers_are_omitted_and_counted() {
     let page = page_of(Panel { x, ..panel(Mark::Bars, points) });
     assert!(page.contains("3 points without a value are omitted."));
     assert_eq!(charts(&page)["figure1-panel1"]["data"]["points"]["x"], json!(["4", "8"]));
-    // A panel without points has a sentence in place of the chart, and the reason below it.
+    // A figure without points is left out.
     let page = page_of(panel(Mark::Points, [Point::new(f64::NAN, 1.0)]));
-    assert!(page.contains("There are no data for this figure."));
-    assert!(page.contains("One point without a value is omitted."));
+    assert!(!page.contains("<figure"));
     assert_eq!(charts(&page), json!({}));
 }
 
@@ -397,5 +397,68 @@ fn a_heat_map_has_its_numbers_and_shades() {
     // A panel without cells is left out.
     assert!(charts.get("figure1-panel3").is_none());
     let empty = Document { parts: vec![Part::Heat(HeatMap::default())], ..Document::default() }.html();
-    assert!(empty.contains("There are no data for this figure."));
+    assert!(!empty.contains("<figure"));
+}
+
+/// A heading is left out with what it is about: an empty table, or a figure without data.
+#[test]
+fn headings_without_contents_are_left_out() {
+    let heading = |text: &str| Part::Heading(text.into());
+    let empty = Figure { title: "Empty".into(), ..Figure::default() };
+    let parts = vec![
+        heading("Both empty"),
+        Part::Table(Sheet { head: vec!["a".into()], ..Sheet::default() }),
+        Part::Figure(empty),
+        heading("Kept"),
+        Part::Text("Words.".into()),
+        heading("Last"),
+        Part::List(Vec::new()),
+    ];
+    let page = Document { parts, ..Document::default() }.html();
+    assert!(page.contains("<h2 id=\"part-kept\">"));
+    assert_eq!((page.matches("<h2").count(), page.matches("<figure").count()), (1, 0), "{page}");
+    assert!(!page.contains("part-last") && !page.contains("part-both-empty"), "nor in the contents");
+}
+
+/// The answer of a page is its first table: the contents are below it, and closed.
+#[test]
+fn contents_are_below_the_answer() {
+    let sheet =
+        Sheet { caption: "The answer".into(), head: vec!["a".into()], rows: vec![vec![Cell::plain("1")]] };
+    let heading = |text: &str| [Part::Heading(text.into()), Part::Text("Words.".into())];
+    let parts = [Part::Table(sheet)].into_iter().chain(heading("One")).chain(heading("Two"));
+    let parts = parts.chain(heading("Three")).collect();
+    let page = Document { parts, ..Document::default() }.html();
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(place("The answer") < place("<summary>Contents"));
+    assert!(place("<summary>Contents") < place("<h2 id=\"part-one\">"));
+    assert!(!page.contains("<details open"));
+}
+
+/// "Undecided" has another look than "no difference", in the cell and in its signs.
+#[test]
+fn open_verdicts_look_unlike_equal_ones() {
+    let cell = |word: &str, tone, sign: &str| {
+        Some(VerdictCell {
+            word: word.into(),
+            tone,
+            about: HOSTILE.into(),
+            signs: vec![Sign { text: sign.into(), tone }],
+        })
+    };
+    let matrix = Verdicts {
+        id: "card".into(),
+        title: "At a glance".into(),
+        columns: vec!["against fifo".into(), "against pie".into(), "against cake".into()],
+        rows: vec![(
+            "is fair".into(),
+            vec![cell("no difference", Tone::Same, "=4"), cell("undecided", Tone::Open, "?9"), None],
+        )],
+        ..Verdicts::default()
+    };
+    let page = Document { parts: vec![Part::Verdicts(matrix)], ..Document::default() }.html();
+    assert!(!page.contains("<script>alert") && unbalanced(&page).is_empty());
+    assert!(page.contains("<b>no difference</b> <i class=\"same\">=4</i>"), "{page}");
+    assert!(page.contains("<b>undecided</b> <i class=\"open\">?9</i>"));
+    assert!(page.contains(".verdicts td.open { outline") && page.contains(".verdicts td.same { background"));
 }

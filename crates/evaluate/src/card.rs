@@ -1,5 +1,6 @@
 //! The card of a discipline: verdicts against each baseline, cell by cell and question by question.
 
+use giveway_document::Tone;
 use giveway_measure::short_names;
 use giveway_record::dataset::Measured;
 use giveway_trials::{Frontend, Memory, Store};
@@ -139,12 +140,6 @@ impl Counts {
         some.map(|(count, sign)| format!("{sign}{count}")).collect::<Vec<_>>().join(" ")
     }
 
-    /// The share of better ones minus the share of worse ones.
-    pub(crate) fn balance(&self) -> f64 {
-        let all = self.better + self.worse + self.same + self.unknown;
-        (f64::from(self.better) - f64::from(self.worse)) / f64::from(all.max(1))
-    }
-
     /// The verdict in a word or two.
     pub fn label(&self) -> &'static str {
         match (self.better, self.worse) {
@@ -164,9 +159,20 @@ impl Counts {
         format!("{} ({}){}", self.label(), self.signs(), self.mark())
     }
 
-    /// The verdict and the numbers in two lines, for a cell of a figure.
-    pub(crate) fn in_two_lines(&self) -> String {
-        format!("{}{}\n{}", self.label(), self.mark(), self.signs())
+    /// The verdict in a word or two, with an exclamation mark as in [`Counts::in_one_line`].
+    pub(crate) fn word(&self) -> String {
+        format!("{}{}", self.label(), self.mark())
+    }
+
+    /// The tone of the verdict. Better in some metrics and worse in others is neither.
+    pub(crate) fn tone(&self) -> Tone {
+        match self.label() {
+            "better" | "better in sum" => Tone::Good,
+            "worse" | "worse in sum" => Tone::Bad,
+            "no difference" => Tone::Same,
+            "undecided" => Tone::Open,
+            _ => Tone::Plain,
+        }
     }
 
     fn mark(&self) -> &'static str {

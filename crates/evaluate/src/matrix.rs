@@ -1,52 +1,64 @@
-//! Verdicts as a matrix in colours: a row for each baseline or discipline, a column for each question.
+//! Verdicts as a matrix: a row for each question or discipline, with a word and the numbers of metrics in
+//! each cell.
 
-use giveway_document::{Axis, HeatCell, HeatMap, HeatPanel, Shade};
+use giveway_document::{Sign, Tone, VerdictCell};
 
 use crate::card::{Card, Counts};
 use crate::question::Question;
+use crate::verdict::Verdict;
 
-/// A matrix in the page of a card.
-pub struct Matrix {
-    /// Name within the page.
-    pub id: String,
-    /// Heading.
-    pub title: String,
-    /// The sentences below it.
-    pub caption: String,
-    /// The columns.
-    pub questions: Vec<Question>,
-    /// The names of the rows.
-    pub rows: Vec<String>,
-}
+/// The caption of a matrix.
+pub(crate) const LEGEND: &str =
+    "Numbers of metrics: + better, - worse, = no difference that matters, ? undecided.";
 
-impl Matrix {
-    /// The matrix with its cells: the counts of a row and a question, and the sentence that the mouse shows.
-    pub fn with(self, cell: impl Fn(usize, Question) -> (Counts, String)) -> HeatMap {
-        let mut cells = Vec::new();
-        for y in 0..self.rows.len() {
-            for (x, question) in self.questions.iter().enumerate() {
-                let (counts, about) = cell(y, *question);
-                let shade = Shade::Signed(counts.balance());
-                cells.push(HeatCell { x, y, text: counts.in_two_lines(), about, shade });
-            }
-        }
-        let words = |question: &Question| question.label().to_owned();
-        HeatMap {
-            id: self.id,
-            title: self.title,
-            caption: self.caption,
-            panels: vec![HeatPanel {
-                x: Axis::of(self.questions.iter().map(words).collect()),
-                y: Axis::of(self.rows),
-                cells,
-                ..HeatPanel::default()
-            }],
-            columns: 1,
-        }
+/// The tone of a verdict.
+pub(crate) fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
+        Verdict::Same => Tone::Same,
+        Verdict::Unknown => Tone::Open,
     }
 }
 
-/// The rows of the baselines of a card.
-pub fn against(card: &Card) -> Vec<String> {
+/// The sign of a verdict.
+pub(crate) fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "+",
+        Verdict::Worse => "-",
+        Verdict::Same => "=",
+        Verdict::Unknown => "?",
+    }
+}
+
+/// A cell with the verdict on a question and the numbers of its metrics. `about` is the sentence that the
+/// mouse shows.
+pub(crate) fn cell(counts: &Counts, about: String) -> VerdictCell {
+    let numbers = [
+        (counts.better, Verdict::Better),
+        (counts.worse, Verdict::Worse),
+        (counts.same, Verdict::Same),
+        (counts.unknown, Verdict::Unknown),
+    ];
+    let some = numbers.into_iter().filter(|(count, _)| *count > 0);
+    let signs =
+        some.map(|(count, verdict)| Sign { text: format!("{}{count}", sign(verdict)), tone: tone(verdict) });
+    VerdictCell { word: counts.word(), tone: counts.tone(), about, signs: signs.collect() }
+}
+
+/// The columns of the baselines of a card.
+pub(crate) fn against(card: &Card) -> Vec<String> {
     card.names[1..].iter().map(|name| format!("against {name}")).collect()
+}
+
+/// The rows of a card: a question, and a cell for each baseline.
+pub(crate) fn rows(
+    card: &Card,
+    cell: impl Fn(usize, Question) -> VerdictCell,
+) -> Vec<(String, Vec<Option<VerdictCell>>)> {
+    let row = |question: Question| {
+        let cells = (0..card.request.against.len()).map(|baseline| Some(cell(baseline, question)));
+        (question.label().to_owned(), cells.collect())
+    };
+    card.questions().into_iter().map(row).collect()
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use giveway_document::{Document, Part};
+use giveway_document::{Document, Part, Verdicts};
 use serde_json::{Value, json};
 
 use crate::card::Card;
 use crate::columns::aligned;
-use crate::matrix::Matrix;
+use crate::matrix::{self, LEGEND};
 use crate::question::Question;
 use crate::show::certainty;
 
@@ -86,21 +86,22 @@ pub fn overview_page(cards: &[Card]) -> Document {
     for (number, baseline) in baselines(cards).into_iter().enumerate() {
         let shown: Vec<(&Card, usize)> =
             cards.iter().filter_map(|card| Some((card, place(card, baseline)?))).collect();
-        let matrix = Matrix {
+        let row = |(card, place): &(&Card, usize)| {
+            let cell = |question: &Question| {
+                let about = format!("{} against {baseline}: {}", card.request.candidate, question.label());
+                Some(matrix::cell(&card.counts(*question, *place), about))
+            };
+            (card.request.candidate.clone(), questions.iter().map(cell).collect())
+        };
+        parts.push(Part::Verdicts(Verdicts {
             id: format!("against-{number}"),
             title: format!("Against {baseline}"),
-            caption:
-                "Numbers of metrics: + better, - worse, = no difference that matters, ? undecided. Blue is \
-                      better and orange worse."
-                    .to_owned(),
-            questions: questions.clone(),
-            rows: shown.iter().map(|(card, _)| card.request.candidate.clone()).collect(),
-        };
-        parts.push(Part::Heat(matrix.with(|row, question| {
-            let (card, place) = shown[row];
-            let about = format!("{} against {baseline}: {}", card.request.candidate, question.label());
-            (card.counts(question, place), about)
-        })));
+            caption: format!(
+                "{LEGEND} Blue is better, orange worse, grey no difference, and a dashed border undecided."
+            ),
+            columns: questions.iter().map(|question| question.label().to_owned()).collect(),
+            rows: shown.iter().map(row).collect(),
+        }));
     }
     parts.extend(cards.first().map(|card| Part::Text(certainty(card))));
     let runs: u64 = cards.iter().map(|card| card.size.0).sum();

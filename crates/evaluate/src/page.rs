@@ -1,23 +1,20 @@
 //! A card as a page: the matrix at a glance, what is uncertain, and every verdict.
 
-use giveway_document::{
-    Axis, Cell as Field, Document, HeatCell, HeatMap, HeatPanel, Part, Shade, Sheet, Tone,
-};
+use giveway_document::{Cell as Field, Document, Part, Sheet, Sign, Tone, VerdictCell, Verdicts};
 
 use crate::card::{Card, Line};
-use crate::matrix::{Matrix, against};
+use crate::matrix::{self, LEGEND, sign, tone};
 use crate::question::Question;
 use crate::show::{
     GAIN, abouts, certainty, more_seeds, of_ratio, of_states, sentence, size, sums, times_limit,
 };
 use crate::varied;
-use crate::verdict::Verdict;
 use giveway_measure::{amount, of_metric};
 
 /// The page of a card.
 pub fn page(card: &Card) -> Document {
     let request = &card.request;
-    let mut parts = vec![Part::Heat(matrix(card)), Part::List(abouts(card))];
+    let mut parts = vec![Part::Verdicts(matrix(card)), Part::List(abouts(card))];
     if !card.pooled.is_empty() {
         parts.push(Part::Table(sums_sheet(card)));
     }
@@ -37,7 +34,7 @@ pub fn page(card: &Card) -> Document {
     parts.extend(varied::parts(card));
     for (baseline, name) in card.names[1..].iter().enumerate() {
         parts.push(Part::Heading(format!("Against {name}")));
-        parts.push(Part::Heat(by_cell(card, baseline)));
+        parts.push(Part::Verdicts(by_cell(card, baseline)));
         parts.push(Part::Table(table(card, baseline)));
     }
     parts.push(Part::Heading("Cells".to_owned()));
@@ -70,19 +67,9 @@ fn sums_sheet(card: &Card) -> Sheet {
     }
 }
 
-/// The verdicts by baseline and question. A card has up to six questions, and any number of baselines.
-fn matrix(card: &Card) -> HeatMap {
-    let matrix = Matrix {
-        id: "card".to_owned(),
-        title: format!("{} at a glance", card.names[0]),
-        caption: "Numbers of metrics: + better, - worse, = no difference that matters, ? undecided. Blue is better and orange \
-                  worse, stronger for a larger share of the metrics. A ! marks verdicts that are the opposite with the timing of \
-                  real machines."
-            .to_owned(),
-        questions: card.questions(),
-        rows: against(card),
-    };
-    matrix.with(|baseline, question| {
+/// The verdicts by question and baseline.
+fn matrix(card: &Card) -> Verdicts {
+    let rows = matrix::rows(card, |baseline, question| {
         let counts = card.counts(question, baseline);
         let ratio = card
             .ratio(question, baseline)
@@ -97,63 +84,47 @@ fn matrix(card: &Card) -> HeatMap {
             counts.unknown,
             ratio.unwrap_or_default()
         );
-        (counts, about)
-    })
-}
-
-/// The sign of a verdict in a cell of a matrix.
-fn sign(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "+",
-        Verdict::Worse => "-",
-        Verdict::Same => "=",
-        Verdict::Unknown => "?",
+        matrix::cell(&counts, about)
+    });
+    Verdicts {
+        id: "card".to_owned(),
+        title: format!("{} at a glance", card.names[0]),
+        caption: format!(
+            "{LEGEND} Blue is better, orange worse, grey no difference, and a dashed border undecided: more seeds may decide it. A ! \
+             marks verdicts that are the opposite with the timing of real machines."
+        ),
+        columns: matrix::against(card),
+        rows,
     }
 }
 
 /// The verdicts of each cell, by question.
-fn by_cell(card: &Card, baseline: usize) -> HeatMap {
+fn by_cell(card: &Card, baseline: usize) -> Verdicts {
     let questions: Vec<Question> =
         card.questions().into_iter().filter(|question| *question != Question::Cost).collect();
-    let mut cells = Vec::new();
-    for y in 0..card.request.cells.len() {
-        for (x, question) in questions.iter().enumerate() {
-            let lines: Vec<&Line> = card
-                .lines
-                .iter()
-                .filter(|line| (line.baseline, line.cell, line.question) == (baseline, Some(y), *question))
-                .collect();
-            if lines.is_empty() {
-                continue;
-            }
-            let signs: Vec<&str> = lines.iter().map(|line| sign(line.compared.verdict)).collect();
-            let value = |line: &&Line| match line.compared.verdict {
-                Verdict::Better => 1.0,
-                Verdict::Worse => -1.0,
-                Verdict::Same | Verdict::Unknown => 0.0,
-            };
-            let mean = lines.iter().map(value).sum::<f64>() / lines.len() as f64;
-            cells.push(HeatCell {
-                x,
-                y,
-                text: signs.join(" "),
-                about: lines.iter().map(|line| sentence(card, line)).collect::<Vec<_>>().join("; "),
-                shade: Shade::Signed(mean),
-            });
-        }
-    }
-    let names = card.request.cells.iter().map(|cell| cell.name.clone()).collect();
-    HeatMap {
+    let cell = |at: usize, question: &Question| {
+        let own = |line: &&Line| (line.baseline, line.cell, line.question) == (baseline, Some(at), *question);
+        let lines: Vec<&Line> = card.lines.iter().filter(own).collect();
+        let verdicts = || lines.iter().map(|line| line.compared.verdict);
+        let first = verdicts().next()?;
+        let alike = verdicts().all(|verdict| verdict == first);
+        let signs = verdicts().map(|verdict| Sign { text: sign(verdict).to_owned(), tone: tone(verdict) });
+        Some(VerdictCell {
+            word: String::new(),
+            tone: if alike { tone(first) } else { Tone::Plain },
+            about: lines.iter().map(|line| sentence(card, line)).collect::<Vec<_>>().join("; "),
+            signs: signs.collect(),
+        })
+    };
+    let row = |(at, of): (usize, &crate::cells::Cell)| {
+        (of.name.clone(), questions.iter().map(|question| cell(at, question)).collect())
+    };
+    Verdicts {
         id: format!("cells-{baseline}"),
         title: format!("{} against {}, cell by cell", card.names[0], card.names[baseline + 1]),
         caption: "A sign for each metric of the cell.".to_owned(),
-        panels: vec![HeatPanel {
-            x: Axis::of(questions.iter().map(|question| question.label().to_owned()).collect()),
-            y: Axis::of(names),
-            cells,
-            ..HeatPanel::default()
-        }],
-        columns: 1,
+        columns: questions.iter().map(|question| question.label().to_owned()).collect(),
+        rows: card.request.cells.iter().enumerate().map(row).collect(),
     }
 }
 
@@ -167,12 +138,6 @@ fn table(card: &Card, baseline: usize) -> Sheet {
             let number =
                 compared.difference.as_ref().and_then(of).map(|value| of_metric(&line.metric, value));
             Field::plain(number.unwrap_or_else(|| "-".to_owned()))
-        };
-        let tone = match compared.verdict {
-            Verdict::Better => Tone::Good,
-            Verdict::Worse => Tone::Bad,
-            Verdict::Same => Tone::Plain,
-            Verdict::Unknown => Tone::Faint,
         };
         let late = match line.measured {
             Some(verdict) if verdict != compared.verdict => verdict.label().to_owned(),
@@ -193,7 +158,7 @@ fn table(card: &Card, baseline: usize) -> Sheet {
                 None => "-".to_owned(),
             }),
             Field::plain(compared.effect.map_or_else(|| "-".to_owned(), |effect| amount(effect, "1"))),
-            Field { text: compared.verdict.label().to_owned(), tone },
+            Field { text: compared.verdict.label().to_owned(), tone: tone(compared.verdict) },
             Field::plain(compared.needed.map_or_else(|| "-".to_owned(), |needed| needed.to_string())),
             Field::plain(late),
         ]

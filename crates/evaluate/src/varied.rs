@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use giveway_document::{Cell as Field, HeatMap, Part, Sheet};
+use giveway_document::{Cell as Field, Part, Sheet, Verdicts};
 use giveway_measure::{amount, of_metric};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::best::{Best, Kept, MARGIN, Setting};
 use crate::card::{Card, Counts};
 use crate::cells::JudgedMetric;
 use crate::columns::table;
-use crate::matrix::{Matrix, against};
+use crate::matrix::{self, LEGEND};
 use crate::question::Question;
 use crate::sensitivity::{LeftOut, Sensitivity, Shift};
 use crate::verdict::{Changes, Compared};
@@ -197,7 +197,7 @@ pub(crate) fn parts(card: &Card) -> Vec<Part> {
             best.budget,
             of_best(best)
         )));
-        parts.push(Part::Heat(matrix(card, best)));
+        parts.push(Part::Verdicts(matrix(card, best)));
         parts.push(Part::Table(settings(card, best)));
     }
     if let Some(found) = &card.sensitivity {
@@ -213,18 +213,9 @@ pub(crate) fn parts(card: &Card) -> Vec<Part> {
     parts
 }
 
-/// The verdicts at the own best by baseline and question; those at the defaults below them.
-fn matrix(card: &Card, best: &Best) -> HeatMap {
-    let matrix = Matrix {
-        id: "own-best".to_owned(),
-        title: "Own best against own best".to_owned(),
-        caption: "Numbers of metrics, as in the first table, in the short form of the cells. The mouse shows those at the \
-                  defaults, also in the short form."
-            .to_owned(),
-        questions: card.questions().into_iter().filter(|question| *question != Question::Cost).collect(),
-        rows: against(card),
-    };
-    matrix.with(|baseline, question| {
+/// The verdicts at the own best by question and baseline; the mouse shows those at the defaults.
+fn matrix(card: &Card, best: &Best) -> Verdicts {
+    let cell = |baseline: usize, question: Question| {
         let counts = |compared: &[Compared]| {
             let mut counts = Counts::default();
             of_baseline(card, baseline, compared)
@@ -241,8 +232,20 @@ fn matrix(card: &Card, best: &Best) -> HeatMap {
             after.signs(),
             before.signs()
         );
-        (after, about)
-    })
+        matrix::cell(&after, about)
+    };
+    let mut rows = matrix::rows(card, cell);
+    // The cost of a packet does not depend on a setting.
+    rows.retain(|(name, _)| name != Question::Cost.label());
+    Verdicts {
+        id: "own-best".to_owned(),
+        title: "Own best against own best".to_owned(),
+        caption: format!(
+            "{LEGEND} The short form of the cells; the mouse shows the numbers at the defaults, also in the short form."
+        ),
+        columns: matrix::against(card),
+        rows,
+    }
 }
 
 /// The own best of each discipline.

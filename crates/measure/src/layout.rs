@@ -84,6 +84,8 @@ pub struct Layout {
     /// The mean rate that a port of `varying` offered in each stretch of [`Layout::stretches`], for rows of
     /// delays.
     pub offers: Vec<(PortId, Vec<Rate>)>,
+    /// Length of a slot, on a backend whose times are in slots; `None` for all others.
+    pub slot: Option<Span>,
     /// Keeps time series and distributions as rows.
     pub keep_series: bool,
     /// Interval of the backend's samples of ports. Shares and delays over time are not finer.
@@ -117,6 +119,7 @@ impl Default for Layout {
             offers: Vec::new(),
             small_packet_bytes: 256,
             size_classes: vec![30_000, 300_000, 3_000_000],
+            slot: None,
             keep_series: false,
             sample: Span::ZERO,
             open_ended: false,

@@ -75,7 +75,7 @@ pub use contest::Contest;
 pub use difference::{Difference, Ratio, is_time, least_effect};
 pub use discipline::Discipline;
 pub use emissions::BIN;
-pub use findings::findings;
+pub use findings::{findings, leaders};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use holm::holm;
 pub use layout::{Layout, PortsOnRoute};

@@ -66,6 +66,8 @@ pub struct SojournRow {
 pub enum Packets {
     /// Packets up to [`Layout::small_packet_bytes`].
     Small,
+    /// The long packets of a switch, a class.
+    Large,
     /// All packets.
     All,
 }
@@ -75,8 +77,15 @@ impl Packets {
     pub const fn name(self) -> &'static str {
         match self {
             Packets::Small => "small",
+            Packets::Large => "large",
             Packets::All => "all",
         }
+    }
+
+    /// The packets with this name in tables; all packets if there are none.
+    pub fn named(name: &str) -> Packets {
+        let some = [Packets::Small, Packets::Large].into_iter().find(|packets| packets.name() == name);
+        some.unwrap_or(Packets::All)
     }
 }
 

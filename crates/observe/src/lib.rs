@@ -9,13 +9,14 @@ mod cost;
 mod steps;
 
 use giveway_measure::{
-    Contest, Discipline, Fingerprint, Layout, LinkRow, Metrics, PortsOnRoute, QueueRow, Record, Recorder,
-    SojournRow, Summary,
+    Contest, Discipline, Fingerprint, Layout, LinkRow, Metrics, Packets, PortsOnRoute, QueueRow, Record,
+    Recorder, SojournRow, Summary,
 };
 use giveway_qdisc::{Backlog, PortId, Time};
 use giveway_scenario::{Backend, Build, Compared, Crossbar, Finished, Network, Scenario, Trial};
 use giveway_sim::{Partition, Plan, Segment};
 use giveway_switch::Outcome;
+use giveway_switch::packet::Class;
 
 pub use cost::Backlogged;
 pub use steps::{Sojourns, Steps};
@@ -165,6 +166,7 @@ fn of_crossbar(crossbar: &Crossbar, keep_series: bool) -> Layout {
         until: at(crossbar.slots),
         rates: outputs().map(|output| (output, crossbar.rate)).collect(),
         small_packet_bytes: 64,
+        slot: Some(crossbar.slot),
         keep_series,
         sample: crossbar.slot.scale((crossbar.slots - crossbar.warmup) / giveway_switch::sim::BATCHES, 1),
         ..Layout::default()
@@ -182,7 +184,7 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
     let slot_s = crossbar.slot.as_s();
     let first = PortId(0);
     let keep = layout.keep_series;
-    let delays = |what: giveway_measure::Packets, times: &giveway_switch::Times| -> Vec<SojournRow> {
+    let delays = |what: Packets, times: &giveway_switch::Times| -> Vec<SojournRow> {
         let shares = (0..=100u32).map(|percent| f64::from(percent) / 100.0).chain([0.995, 0.999, 0.9999]);
         let row = |share: f64| {
             Some(SojournRow { port: first, what, share, sojourn_s: times.quantile(share)? * slot_s })
@@ -213,10 +215,11 @@ fn of_outcome(outcome: &Outcome, crossbar: &Crossbar, layout: Layout) -> Record 
         queue: if keep { outcome.batches.iter().map(held).collect() } else { Vec::new() },
         links: outcome.crossed_to.iter().enumerate().map(link).collect(),
         sojourn_times: if keep {
-            let short = outcome.class(giveway_switch::packet::Class::Short);
+            let [short, long] = [Class::Short, Class::Long].map(|class| &outcome.class(class).wait);
             [
-                delays(giveway_measure::Packets::Small, &short.wait),
-                delays(giveway_measure::Packets::All, &outcome.all.wait),
+                delays(Packets::Small, short),
+                delays(Packets::Large, long),
+                delays(Packets::All, &outcome.all.wait),
             ]
             .concat()
         } else {

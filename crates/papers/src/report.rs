@@ -12,15 +12,16 @@ use crate::verdict::{Judged, Verdict, counted, flowing, rounded};
 /// The page of a study.
 pub fn document(study: &Study, results: &Results, judged: &[Judged]) -> Document {
     let about = &study.paper.about;
-    let mut parts = vec![Part::Text(flowing(&about.about)), Part::Text(summary(study, results, judged))];
+    let mut parts = vec![Part::Text(summary(study, results, judged))];
     parts.extend(interrupted(results).map(Part::Text));
+    parts.push(Part::Table(verdicts(judged)));
+    parts.extend(forest::of(judged).map(Part::Forest));
+    parts.push(Part::Heading("The paper".to_owned()));
+    parts.push(Part::Text(flowing(&about.about)));
     if !about.conclusion.is_empty() && !study.scope.quick && study.scope.figure.is_none() {
         parts.push(Part::Heading("Conclusion".to_owned()));
         parts.push(Part::Text(about.conclusion.clone()));
     }
-    parts.push(Part::Heading("Verdicts".to_owned()));
-    parts.extend(forest::of(judged).map(Part::Forest));
-    parts.push(Part::Table(verdicts(judged)));
     let reasons = reasons(judged);
     if !reasons.is_empty() {
         parts.push(Part::Heading(REASONS.to_owned()));
@@ -191,7 +192,7 @@ fn verdict(verdict: Verdict) -> Cell {
     let tone = match verdict {
         Verdict::Reproduces => Tone::Good,
         Verdict::Differs => Tone::Bad,
-        Verdict::NotTestable | Verdict::NotRun => Tone::Faint,
+        Verdict::NotTestable | Verdict::NotRun => Tone::Open,
     };
     Cell { text: verdict.word().to_owned(), tone }
 }

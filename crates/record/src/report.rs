@@ -8,6 +8,7 @@
 //! difference.rs  what changed from one recording to another
 //! charts.rs    the list of charts; charts/ contains a file for each
 //! table.rs     the table of metrics, as on the terminal
+//! answer.rs    the key figures as a table
 //! page.rs      the page
 //! ```
 //!
@@ -15,6 +16,7 @@
 //! browser draws the charts when it opens the page. The same folders give the same page, byte by byte,
 //! because it contains no time of its creation.
 
+mod answer;
 mod charts;
 mod difference;
 mod error;

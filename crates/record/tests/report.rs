@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::transfer;
-use giveway_measure::{DelaySummary, Layout, Record, Recorder, Summary, Trial};
+use giveway_measure::{
+    DelaySummary, Layout, Metrics, Packets, QueueRow, Record, Recorder, SojournRow, Summary, Trial,
+};
 use giveway_qdisc::{
     Backlog, DropReason, FlowKey, FlowReport, FlowTable, Meta, PortId, Probe, Rate, Span, Streams, Time,
 };
@@ -63,7 +65,7 @@ fn record(wait: Span) -> Record {
         recorder.on_flow(&FlowReport {
             start,
             end: start + wait.scale(id + 1, 1),
-            bytes: 1_000 * (id % 3 + 1),
+            bytes: 1_000 * (id % 7 + 1),
             ..transfer(id)
         });
     }
@@ -137,6 +139,115 @@ fn a_page_is_complete_and_loads_nothing() {
     assert_eq!(page, self::page(&[dir.path()]), "the same folder gives the same page");
 }
 
+/// The record of a switch: short packets wait `short` slots, long ones 60, and a share of slots is blocked.
+fn of_switch(layout: &Layout, offered: f64, short: f64, blocked: f64) -> Record {
+    let mut record = Recorder::<()>::new(layout.clone()).finish();
+    let mut metrics = Metrics::default();
+    for (name, value) in [
+        ("offered", offered),
+        ("throughput", offered),
+        ("short_wait_mean_slots", short),
+        ("short_wait_p99_slots", 6.0 * short),
+        ("long_wait_mean_slots", 60.0),
+        ("output_long", offered),
+        ("output_blocked", blocked),
+        ("output_idle", 1.0 - offered - blocked),
+        ("backlog_cells", 900.0),
+    ] {
+        metrics.push(name, Some(value));
+    }
+    record.summary = Summary { metrics, ..record.summary };
+    let slot_s = layout.slot.expect("a switch has slots").as_s();
+    let waits = [(Packets::Small, short), (Packets::Large, 60.0), (Packets::All, 30.0)];
+    record.sojourn_times = waits
+        .iter()
+        .flat_map(|(what, mean)| {
+            let row = move |percent: u32| {
+                let share = f64::from(percent) / 100.0;
+                SojournRow { port: PORT, what: *what, share, sojourn_s: 2.0 * share * mean * slot_s }
+            };
+            (0..=100).map(row)
+        })
+        .collect();
+    let held = |at: u64| QueueRow {
+        time: Time::ms(at),
+        port: PORT,
+        backlog: None,
+        gauge: Some(("backlog_cells", 900.0 + at as f64)),
+    };
+    record.queue = (1_100..3_000).step_by(100).map(held).collect();
+    record
+}
+
+/// The folder of a run on a switch with two arbiters, at this load.
+fn folder_of_switch(dir: &Path, offered: f64) {
+    let layout = Layout {
+        slot: Some(Span::us(1)),
+        port_names: vec![(PORT, "output 0".into())],
+        source_names: vec!["onoff".into()],
+        ..layout()
+    };
+    let manifest = Manifest {
+        disciplines: ["islip", "p_spf"].map(giveway_measure::Discipline::named).into(),
+        layout: layout.clone(),
+        title: "A switch".into(),
+        ..manifest()
+    };
+    let folder = RunFolder::create(dir, "", manifest).unwrap();
+    let mut runs: Vec<(Trial, Summary)> = Vec::new();
+    for (qdisc, short, blocked) in [("islip", 65.0, 0.0), ("p_spf", 0.05, 0.037)] {
+        for seed in [1, 2] {
+            let trial = Trial { qdisc: qdisc.into(), seed };
+            let record = of_switch(&layout, offered, short * (1.0 + seed as f64 / 100.0), blocked);
+            folder.write(&trial, &record).unwrap();
+            runs.push((trial, record.summary));
+        }
+    }
+    folder.finish(&runs).unwrap();
+}
+
+/// A switch has waits by class, the use of slots and the backlog. It has no flows and no sources over time,
+/// and nothing in the page says that nothing crossed.
+#[test]
+fn a_switch_has_its_own_report() {
+    let dir = tempfile::tempdir().unwrap();
+    folder_of_switch(dir.path(), 0.8);
+    let page = page(&[dir.path()]);
+    assert!(!page.contains("No packet was sent") && !page.contains("None of the key figures"));
+    assert!(page.contains("p_spf has the lowest mean wait of short packets"), "findings in sentences");
+    assert!(page.contains("2 arbiters, 2 seeds, 0.800 cells per slot and input offered"));
+    let titles =
+        ["Wait of short packets", "Wait of long packets", "Use of the outputs&#x27; slots", "Backlog"];
+    for title in titles {
+        assert!(page.contains(title), "{title}");
+    }
+    for title in ["Flow completion time by size", "Throughput by source", "Drops by reason", "Queue length"] {
+        assert!(!page.contains(title), "{title}");
+    }
+    let waits = &charts(&page)["run1-chart2"]["data"]["delay"]["median"];
+    assert_eq!(
+        waits.as_array().unwrap().last().unwrap(),
+        120.0,
+        "the longest wait of long packets, in slots"
+    );
+}
+
+/// Folders with several loads have the waits against the load; with one load there is no such chart.
+#[test]
+fn loads_of_a_switch_are_drawn_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let folders = [("half", 0.5), ("more", 0.8), ("same", 0.8)].map(|(name, load)| {
+        let folder = dir.path().join(name);
+        folder_of_switch(&folder, load);
+        folder
+    });
+    let by_load = |page: &str| {
+        charts(page).as_object().unwrap().values().any(|chart| chart["data"]["loads"].is_object())
+    };
+    assert!(by_load(&page(&[&folders[0], &folders[1]])));
+    assert!(!by_load(&page(&[&folders[1], &folders[2]])));
+}
+
 /// Titles, names and scenarios come from users. They are shown as text, and not interpreted as HTML.
 #[test]
 fn texts_of_users_are_escaped() {
@@ -147,9 +258,9 @@ fn texts_of_users_are_escaped() {
     assert!(page.contains("&lt;script&gt;alert(1)"), "the text is shown");
     let chart = charts(&page)["run1-chart5"]["data"].to_string();
     assert!(chart.contains("alert(1)"), "the chart shows the name");
-    // The page has only its own scripts: watch.js, the data, three libraries and draw.js.
-    assert_eq!(page.matches("<script").count(), 6);
-    assert_eq!(page.matches("</script").count(), 6);
+    // The page has only its own scripts: watch.js, the data, three libraries, draw.js and copy.js.
+    assert_eq!(page.matches("<script").count(), 7);
+    assert_eq!(page.matches("</script").count(), 7);
 }
 
 #[test]
@@ -316,9 +427,11 @@ fn a_recommendation_has_its_commands_and_ports_their_titles() {
     assert!(page.contains("<h2>Recommendation: cake at 1.9 Mbit&#x2f;s</h2>"));
     assert!(page.contains("<dt>Cost</dt><dd>5 % of the rate.</dd>"));
     assert!(page.contains("<th scope=\"row\" class=\"name\">page load</th><td>2 s</td><td>1 s</td>"));
-    assert!(page.contains(
-        "<pre class=\"commands\">tc qdisc replace dev &lt;WAN&gt; root cake\nip link set ifb0 up</pre>"
-    ));
+    assert!(page.contains("<pre>tc qdisc replace dev &lt;WAN&gt; root cake\nip link set ifb0 up</pre>"));
+    assert!(page.contains("<button type=\"button\" class=\"copy\" hidden>Copy</button>"));
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(place("<td class=\"good\">better</td>") < place("<li>Cake is better.</li>"), "a table is first");
+    assert!(place("<li>Cake is better.</li>") < place("<summary>Contents</summary>"));
     assert!(page.contains("<a href=\"#recommendation\">Recommendation</a>"));
     assert!(page.contains("measured from 1 s to 3 s, upstream") && !page.contains("at uplink"));
 }
@@ -342,7 +455,14 @@ fn directions_are_apart() {
     for id in 0..40 {
         let (start, back) = (Time::ms(1_100 + id * 10), id >= 10);
         let ends = if back { (1, 0) } else { (0, 1) };
-        let flow = FlowReport { start, end: start + Span::ms(50), from: ends.0, to: ends.1, ..transfer(id) };
+        let flow = FlowReport {
+            start,
+            end: start + Span::ms(50),
+            from: ends.0,
+            to: ends.1,
+            bytes: 1_000 + id,
+            ..transfer(id)
+        };
         recorder.on_flow(&flow);
     }
     let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
@@ -355,6 +475,91 @@ fn directions_are_apart() {
     }
     let transfers = |chart: &str| charts(&page)[chart]["data"]["points"]["size"].as_array().unwrap().len();
     assert_eq!((transfers("run1-chart1"), transfers("run1-chart2")), (10, 30));
+}
+
+/// The key figures are a table at the beginning, in which the best values stand out. The page has one key of
+/// the disciplines; those of the figures are printed only.
+#[test]
+fn the_answer_is_first_and_there_is_one_legend() {
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    let page = page(&[dir.path()]);
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(place("<caption>At a glance") < place("id=\"findings\""));
+    assert!(place("id=\"findings\"") < place("<summary>Contents</summary>"));
+    assert!(page.contains("<td class=\"best\">"));
+    let keys = page.matches("<ul class=\"key\"").count();
+    let of_sources =
+        page.matches("data-column=\"source\"").count() / 2 + page.matches("data-column=\"reason\"").count();
+    assert_eq!(keys, 1 + of_sources, "one of the disciplines");
+    assert!(page.contains("<ul class=\"key repeated\""));
+}
+
+/// A table that is wider than the page is divided between its groups, with the names in each part.
+#[test]
+fn wide_tables_are_divided() {
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    let page = page(&[dir.path()]);
+    let (_, metrics) = page.split_once("<h2 id=\"metrics\">").unwrap();
+    let bands: Vec<&str> = metrics.split("<div class=\"wide band\">").skip(1).collect();
+    assert!(bands.len() > 1, "it has many columns");
+    for band in &bands {
+        let head = band.split_once("</thead>").unwrap().0;
+        let columns = head.matches("<small>").count();
+        assert!((1..=14).contains(&columns), "{columns} columns of eight characters fit: {head}");
+        assert_eq!(band.matches("fifo limit 5p</th>").count(), 1);
+    }
+}
+
+/// Transfers of a few sizes are no cloud of points: their times are a table.
+#[test]
+fn a_handful_of_sizes_is_a_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
+    let mut recorder = Recorder::new(layout()).with_sources(|source: &u16| *source);
+    for id in 0..4 {
+        let start = Time::ms(1_100 + id * 10);
+        let flow =
+            FlowReport { start, end: start + Span::ms(50), bytes: 1_000 * (id % 2 + 1), ..transfer(id) };
+        recorder.on_flow(&flow);
+    }
+    let (trial, record) = (Trial { qdisc: "efd".into(), seed: 1 }, recorder.finish());
+    folder.write(&trial, &record).unwrap();
+    folder.finish(&[(trial, record.summary)]).unwrap();
+    drop(folder);
+    let page = page(&[dir.path()]);
+    let (_, figure) = page.split_once("Flow completion time by size <a").unwrap();
+    let figure = figure.split_once("</figure>").unwrap().0;
+    assert!(figure.contains("50.0 ms (2)") && !figure.contains("class=\"plot\""), "{figure}");
+    assert!(charts(&page).get("run1-chart1").is_none());
+}
+
+/// Every discipline has its row in the chart of drops, also one that drops nothing.
+#[test]
+fn drops_name_every_discipline() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
+    let mut runs: Vec<(Trial, Summary)> = Vec::new();
+    for qdisc in ["fifo limit 5p", "efd"] {
+        let mut record = record(Span::ms(1));
+        if qdisc == "efd" {
+            record.links.iter_mut().for_each(|link| link.drops_measured = Some(Default::default()));
+        }
+        let trial = Trial { qdisc: qdisc.into(), seed: 1 };
+        folder.write(&trial, &record).unwrap();
+        runs.push((trial, record.summary));
+    }
+    folder.finish(&runs).unwrap();
+    drop(folder);
+    let charts = charts(&page(&[dir.path()]));
+    let drops =
+        charts.as_object().unwrap().values().find(|chart| chart["data"]["drops"].is_object()).unwrap();
+    assert_eq!(
+        drops["panels"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"],
+        serde_json::json!(["fifo", "efd"])
+    );
+    assert_eq!(drops["data"]["totals"]["packets"][1], 0);
 }
 
 /// Every chart has a key whose entries hide rows, tooltips, and an entry in the contents.
@@ -432,8 +637,9 @@ fn burstiness_is_drawn_if_it_was_measured() {
 }
 
 /// Nothing was transferred, sent or dropped, so a sentence replaces each chart.
+/// The contents and the headings of a run without packets: no chart has any data.
 #[test]
-fn a_missing_chart_is_replaced_by_a_sentence() {
+fn parts_without_data_are_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(dir.path(), "", manifest()).unwrap();
     let trial = Trial { qdisc: "efd".into(), seed: 1 };
@@ -442,7 +648,10 @@ fn a_missing_chart_is_replaced_by_a_sentence() {
     folder.finish(&[(trial, nothing.summary)]).unwrap();
     drop(folder);
     let page = page(&[dir.path()]);
-    assert_eq!(page.matches("class=\"nothing\"").count(), 6);
+    for title in ["Key figures", "Flow completion time", "Sojourn time", "Queue length", "Drops by reason"] {
+        assert!(!page.contains(title), "{title}");
+    }
+    assert_eq!(page.matches("<figure").count(), 0);
     assert_eq!(charts(&page), serde_json::json!({}));
 }
 

@@ -65,11 +65,11 @@ fn of_metric(data: &Data) -> Vec<Part> {
     let names = short_names(&names);
     let found: Vec<Vec<Effect>> = data.disciplines.iter().map(|contender| effects(data, contender)).collect();
     let mut parts = vec![Part::Heading(data.metric.clone())];
+    parts.extend(PointTable::of(data).map(|table| Part::Table(table.sheet())));
+    parts.push(Part::List(answers(data)));
     if let Some(MetricName { definition, .. }) = named(&data.metric) {
         parts.push(Part::Text(definition.description.to_owned()));
     }
-    parts.push(Part::List(answers(data)));
-    parts.extend(PointTable::of(data).map(|table| Part::Table(table.sheet())));
     parts.push(importance(data, &names, &found));
     parts.push(Part::Figure(curves(data, &names)));
     for (first, second) in pairs(data, &found) {

@@ -165,7 +165,11 @@ pub(crate) const SOJOURN: Table = Table {
             within the measurement interval.",
     columns: &[
         PORT,
-        column("packets", "", "The packets: `all`, or `small` (`small_packet` of the scenario)."),
+        column(
+            "packets",
+            "",
+            "The packets: `all`, or `small` (`small_packet` of the scenario); of a switch also `large`, its long packets.",
+        ),
         column("share", "1", "Share of these packets with at most this sojourn time."),
         column(
             "sojourn_s",

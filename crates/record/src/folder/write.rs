@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use giveway_measure::{Fingerprint, Record, Summary, Trial};
+use giveway_qdisc::Span;
 use parquet::errors::ParquetError;
 use serde_json::json;
 
@@ -178,6 +179,7 @@ impl RunFolder {
                 "sources": layout.source_names,
                 "contest": layout.contest,
                 "small_packet_bytes": layout.small_packet_bytes,
+                "slot_s": layout.slot.map(Span::as_s),
             },
             "machine": self.manifest.machine,
             "created_by": self.manifest.created_by,

@@ -6,7 +6,8 @@ use giveway_document::shell::{self, Plots, paragraphs};
 use giveway_measure::findings;
 use serde::Serialize;
 
-use super::charts::{Disciplines, glance, of_folder, ports_left_out};
+use super::answer::{Answer, answers};
+use super::charts::{Disciplines, by_load, glance, of_folder, ports_left_out};
 use super::error::ReportError;
 use super::read::{Folder, Measured};
 use super::table;
@@ -20,14 +21,20 @@ const REPORT: (&str, &str) = ("report.html", include_str!("../../assets/report.h
 struct Page {
     title: String,
     subtitle: String,
+    /// The key figures, unless there is a recommendation with its own table.
+    answers: Vec<Answer>,
     findings: Vec<Findings>,
     contents: Vec<Entry>,
-    /// The disciplines, with their specifications.
+    /// The disciplines, with their specifications, if there are several.
     disciplines: Vec<Key>,
     key_figures: Vec<ChartView>,
     tables: Vec<table::View>,
     sections: Vec<Section>,
     several: bool,
+    /// The noun of what is compared.
+    compared: &'static str,
+    /// True if transfers were measured.
+    flows: bool,
 }
 
 #[derive(Serialize)]
@@ -57,15 +64,16 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
     let disciplines = Disciplines::of(folders);
     let several = folders.len() > 1;
     let mut plots = Plots::default();
-    let mut contents = vec![part("findings", "Findings")];
-    if folders.iter().any(|folder| folder.manifest.recommendation.is_some()) {
+    let mut contents = Vec::new();
+    let recommends = folders.iter().any(|folder| folder.manifest.recommendation.is_some());
+    if recommends {
         contents.push(part("recommendation", "Recommendation"));
     }
-    contents.push(part("figures", "Figures"));
+    contents.push(part("findings", "Findings"));
     // A figure of all pairs of a contest together says nothing about any.
     let all_contests = folders.iter().all(|folder| folder.manifest.measured.contest.is_some());
     let key_figures = if all_contests { Vec::new() } else { glance(folders, &disciplines) };
-    let numbered = key_figures.into_iter().enumerate();
+    let numbered = key_figures.into_iter().chain(by_load(folders, &disciplines)).enumerate();
     let mut place = |id: String, chart: Chart, contents: &mut Vec<Entry>| {
         let chart = Chart { id, ..chart };
         contents.push(chart.entry());
@@ -73,27 +81,28 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
     };
     let key_figures =
         numbered.map(|(at, chart)| place(format!("figures{}", at + 1), chart, &mut contents)).collect();
-    if several {
-        contents.push(part("metrics", "All metrics"));
-    }
     let mut sections = Vec::new();
     for (number, folder) in folders.iter().enumerate() {
         let run = format!("run{}", number + 1);
-        if several {
+        let (charts, missing) = of_folder(folder, &disciplines)?;
+        if several && !charts.is_empty() {
             contents.push(part(&run, &folder.name));
         }
-        let charts = of_folder(folder, &disciplines)?.into_iter().enumerate();
+        let charts = charts.into_iter().enumerate();
         let charts: Vec<ChartView> =
             charts.map(|(at, chart)| place(format!("{run}-chart{}", at + 1), chart, &mut contents)).collect();
-        if !several {
-            contents.push(part("metrics", "All metrics"));
-        }
-        contents.push(part(&format!("{run}-scenario"), "Scenario"));
-        contents.push(part(&format!("{run}-provenance"), "Provenance"));
-        sections.push(Section { id: run, ..section(folder, charts) });
+        sections.push(Section { id: run, ..section(folder, charts, missing) });
+    }
+    let tables = table::views(folders, &disciplines);
+    if !tables.is_empty() {
+        contents.push(part("metrics", "All metrics"));
+    }
+    for Section { id, name, .. } in &sections {
+        let of = if several { format!(" of {name}") } else { String::new() };
+        contents.push(part(&format!("{id}-scenario"), &format!("Scenario{of}")));
+        contents.push(part(&format!("{id}-provenance"), &format!("Provenance{of}")));
     }
     let (title, subtitle) = headline(folders);
-    let specs: Vec<&str> = disciplines.iter().map(|(spec, ..)| spec).collect();
     let changed = match folders {
         [before, after] if !difference.is_empty() => Some(Findings {
             folder: format!("{} compared with {}", after.name, before.name),
@@ -102,16 +111,24 @@ pub(super) fn html(folders: &[Folder], difference: Vec<String>) -> Result<String
         }),
         _ => None,
     };
+    // The table of a recommendation is the answer.
+    let answers = if recommends { Vec::new() } else { answers(folders, &disciplines) };
+    let switch = folders.iter().all(|folder| folder.manifest.measured.slot_s.is_some());
     let page = Page {
         title,
         subtitle,
+        answers,
         findings: changed.into_iter().chain(folders.iter().map(found)).collect(),
         contents,
-        disciplines: vec![Key { with_specs: true, ..disciplines.key(&specs, true) }],
+        disciplines: disciplines.page_key().into_iter().collect(),
         key_figures,
-        tables: table::views(folders, &disciplines),
+        tables,
         sections,
         several,
+        compared: if switch { "arbiter" } else { "discipline" },
+        flows: folders
+            .iter()
+            .any(|folder| folder.table.rows.iter().any(|row| row.mean("fct_p50_s").is_some())),
     };
     Ok(shell::render(REPORT, page, plots))
 }
@@ -141,22 +158,40 @@ fn headline(folders: &[Folder]) -> (String, String) {
             let manifest = &folder.manifest;
             let title = if manifest.title.is_empty() { &manifest.scenario } else { &manifest.title };
             let measured = &manifest.measured;
-            let subtitle = format!(
-                "{}: {}, {}, measured from {} s to {} s{}",
-                manifest.scenario,
-                counted(folder.table.rows.len(), "discipline"),
-                counted(manifest.seeds.len(), "seed"),
-                number(measured.from_s),
-                number(measured.until_s),
-                places(measured),
-            );
-            (title.clone(), subtitle)
+            let seeds = counted(manifest.seeds.len(), "seed");
+            let rows = folder.table.rows.len();
+            let what = match measured.slot_s {
+                Some(slot_s) => of_switch(folder, slot_s),
+                None => format!(
+                    "{}, {seeds}, measured from {} s to {} s{}",
+                    counted(rows, "discipline"),
+                    number(measured.from_s),
+                    number(measured.until_s),
+                    places(measured),
+                ),
+            };
+            (title.clone(), format!("{}: {what}", manifest.scenario))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|folder| folder.name.as_str()).collect();
             (format!("{} runs side by side", several.len()), names.join(", "))
         }
     }
+}
+
+/// The arbiters, the seeds, the load and the measured slots of a switch.
+fn of_switch(folder: &Folder, slot_s: f64) -> String {
+    let Measured { from_s, until_s, .. } = &folder.manifest.measured;
+    let slots = [from_s, until_s].map(|time_s| (time_s / slot_s).round());
+    let load = folder.table.rows.iter().find_map(|row| row.mean("offered"));
+    let load = load.map_or_else(String::new, |load| format!(", {load:.3} cells per slot and input offered"));
+    format!(
+        "{}, {}{load}, measured from slot {} to slot {}",
+        counted(folder.table.rows.len(), "arbiter"),
+        counted(folder.manifest.seeds.len(), "seed"),
+        slots[0],
+        slots[1],
+    )
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -173,10 +208,11 @@ fn found(folder: &Folder) -> Findings {
     Findings { folder: folder.name.clone(), sentences, recommendation }
 }
 
-fn section(folder: &Folder, charts: Vec<ChartView>) -> Section {
+/// The part about a folder. `missing` has sentences about charts that its run is too short for.
+fn section(folder: &Folder, charts: Vec<ChartView>, missing: Vec<String>) -> Section {
     let manifest = &folder.manifest;
     let (finished, planned) = folder.runs();
-    let mut warnings = Vec::new();
+    let mut warnings = missing;
     if !manifest.complete {
         warnings.push(format!(
             "This run is unfinished: {finished} of {planned} trials are finished. The same command resumes it."

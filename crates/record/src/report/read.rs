@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use giveway_files::Dir;
-use giveway_measure::{DelayRow, DelaySummary, Summary, Table, Trial};
+use giveway_measure::{DelayRow, DelaySummary, Packets, Summary, Table, Trial};
 use giveway_qdisc::{DropReason, Rate, Span, Time};
 
 pub(crate) use self::manifest::Measured;
@@ -49,7 +49,7 @@ pub(super) struct Link {
 /// A point of a distribution.
 pub(super) struct DelayPoint {
     pub port: String,
-    pub small: bool,
+    pub packets: Packets,
     pub share: f64,
     pub delay_s: f64,
 }
@@ -250,7 +250,7 @@ impl Folder {
                 |batch, row| {
                     found.push(DelayPoint {
                         port: text(batch, 0).value(row).to_owned(),
-                        small: text(batch, 1).value(row) == "small",
+                        packets: Packets::named(text(batch, 1).value(row)),
                         share: real(batch, 2, row).unwrap_or(0.0),
                         delay_s: real(batch, 3, row).unwrap_or(0.0),
                     });
@@ -275,6 +275,20 @@ impl Folder {
                     }
                 },
             )?;
+        }
+        Ok(found)
+    }
+
+    /// Samples of a gauge at any port, of the first seed: time in seconds, and value.
+    pub(super) fn gauge(&self, qdisc: &str, gauge: &str) -> Result<Vec<(f64, f64)>, ReportError> {
+        let mut found = Vec::new();
+        if let Some((_, dir)) = self.runs_of(qdisc).next() {
+            let columns = ["time_s", "gauge", "value"];
+            rows(&self.dir, &dir.join(tables::GAUGES.file), &columns, |batch, row| {
+                if let (Some(value), true) = (real(batch, 2, row), text(batch, 1).value(row) == gauge) {
+                    found.push((real(batch, 0, row).unwrap_or(0.0), value));
+                }
+            })?;
         }
         Ok(found)
     }

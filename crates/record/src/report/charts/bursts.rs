@@ -21,22 +21,31 @@ const ESTIMATORS: [&str; 3] = ["hurst_rs", "hurst_variance", "hurst_wavelet"];
 /// The shapes of the estimators, with a character that looks like each.
 const GLYPHS: [(&str, &str); 3] = [("circle", "●"), ("square", "■"), ("diamond", "◆")];
 
-pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, ports: &[&str]) -> Vec<Chart> {
+/// The charts, and sentences about those that the run is too short for.
+pub(super) fn charts(
+    folder: &Folder,
+    disciplines: &Disciplines,
+    ports: &[&str],
+) -> (Vec<Chart>, Vec<String>) {
     let measured = |metric: &str| {
         folder.table.rows.iter().any(|row| row.metrics.iter().any(|(name, _)| name.ends_with(metric)))
     };
-    let mut charts = Vec::new();
+    let mut found = Vec::new();
     if measured("arrivals_idc_1ms") {
-        charts.extend(ports.iter().map(|port| dispersion(folder, disciplines, port)));
+        found.extend(ports.iter().map(|port| dispersion(folder, disciplines, port)));
     }
     if measured(".hurst") {
-        charts.push(hurst(folder, disciplines));
+        found.push(hurst(folder, disciplines));
     }
-    charts
+    let (mut charts, mut missing) = (Vec::new(), Vec::new());
+    for chart in found {
+        chart.map_or_else(|words| missing.push(words), |chart| charts.push(chart));
+    }
+    (charts, missing)
 }
 
-/// The index of dispersion against the length of the window.
-fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
+/// The index of dispersion against the length of the window, or a sentence if it was not measured.
+fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart, String> {
     let title = at_port("Burstiness", port, folder);
     let several = folder.manifest.measured.ports.len() > 1;
     let table: Table = if several { folder.table.at(port) } else { folder.table.clone() };
@@ -60,9 +69,7 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
         }
     }
     if found.is_empty() {
-        let words =
-            "Too few packets arrived within the measurement interval to compute an index of dispersion.";
-        return Chart::words(title, words);
+        return Err(format!("{title}: too few packets arrived within the measurement interval."));
     }
     let caption = format!(
         "Index of dispersion: the variance of the packets in a window over their mean, for windows of 1 ms to 1 s ({}; both axes are \
@@ -95,7 +102,7 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
         });
         Plot { title: (*what).to_owned(), spec, ..Plot::default() }
     };
-    Chart {
+    Ok(Chart {
         title,
         caption,
         keys: vec![disciplines.key(&folder.disciplines(), true)],
@@ -103,20 +110,19 @@ fn dispersion(folder: &Folder, disciplines: &Disciplines, port: &str) -> Chart {
         panels: STREAMS.iter().enumerate().map(panel).collect(),
         data: data([("dispersion", columns)]),
         ..Chart::default()
-    }
+    })
 }
 
-/// The estimates of the Hurst parameter of every run, by source.
-fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
+/// The estimates of the Hurst parameter of every run, by source, or a sentence if there are none.
+fn hurst(folder: &Folder, disciplines: &Disciplines) -> Result<Chart, String> {
     let title = "Self-similarity of the traffic".to_owned();
     let measured = &folder.manifest.measured;
     let bins = ((measured.until_s - measured.from_s) / BIN.as_s()).round() as usize;
     let Some(scales) = Scales::of(bins) else {
-        let words = format!(
+        return Err(format!(
             "The measurement interval is too short to estimate the self-similarity of the traffic, which needs {} s.",
             number(FEWEST as f64 * BIN.as_s())
-        );
-        return Chart::words(title, &words);
+        ));
     };
     let mut columns: Vec<_> =
         ["discipline", "source", "estimator", "hurst"].map(|name| (name, vec![])).into();
@@ -143,8 +149,7 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
         }
     }
     if sources.is_empty() {
-        let words = "No source sent enough to estimate the self-similarity of its traffic.";
-        return Chart::words(title, words);
+        return Err("No source sent enough to estimate the self-similarity of its traffic.".to_owned());
     }
     let seconds = |(first, last): (usize, usize)| {
         let [first, last] = [first, last].map(|bins| number(bins as f64 * BIN.as_s()));
@@ -184,12 +189,12 @@ fn hurst(folder: &Folder, disciplines: &Disciplines) -> Chart {
         ],
     });
     let estimators = names.iter().zip(GLYPHS).map(|(name, (_, glyph))| Swatch::shaped(name, glyph));
-    Chart {
+    Ok(Chart {
         title,
         caption,
         keys: vec![disciplines.key(&folder.disciplines(), false), Key::of("estimator", estimators.collect())],
         panels: vec![Plot { spec, ..Plot::default() }],
         data: data([("hurst", columns)]),
         ..Chart::default()
-    }
+    })
 }

@@ -1,8 +1,12 @@
 //! Flow completion time against size.
 
+use std::collections::BTreeMap;
+
 use giveway_document::axis::{PLAIN, extent, logarithmic};
 use giveway_document::chart::{Chart, Plot};
 use giveway_document::columns::{number, thinned};
+use giveway_document::{Cell, Sheet};
+use giveway_measure::figures::{NumberStyle, TIME};
 use serde_json::json;
 
 use super::frame::{Disciplines, at_port, data, hover, over_seeds};
@@ -12,23 +16,62 @@ use crate::report::series::{BIN_NEEDS, BINS_PER_DECADE, Median, medians_by_size}
 
 /// Points of all disciplines together.
 const MAX_POINTS: usize = 3_000;
+/// Transfers of at most this number of sizes are a table.
+const FEW_SIZES: usize = 5;
 
 /// A chart for each direction if all flows cross one of two opposite ports, and one chart otherwise.
 pub(super) fn charts(folder: &Folder, disciplines: &Disciplines) -> Result<Vec<Chart>, ReportError> {
     match folder.opposite() {
         Some(directions) => {
-            directions.iter().map(|(port, from)| chart(folder, disciplines, Some((port, from)))).collect()
+            let each = directions.iter().map(|(port, from)| chart(folder, disciplines, Some((port, from))));
+            Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
-        None => Ok(vec![chart(folder, disciplines, None)?]),
+        None => Ok(chart(folder, disciplines, None)?.into_iter().collect()),
     }
 }
 
-/// The chart of all transfers, or of those from a node, which cross a port.
+/// The medians by size as a table if the transfers have a few sizes only; `None` if they have more.
+fn few(
+    folder: &Folder,
+    disciplines: &Disciplines,
+    direction: Option<(&str, &str)>,
+) -> Result<Option<Sheet>, ReportError> {
+    let mut by_size: BTreeMap<u64, Vec<Vec<f64>>> = BTreeMap::new();
+    let specs = folder.disciplines();
+    for (at, spec) in specs.iter().enumerate() {
+        for (size, time) in folder.completions(spec, direction.map(|(_, from)| from))? {
+            let times = by_size.entry(size as u64).or_insert_with(|| vec![Vec::new(); specs.len()]);
+            times[at].push(time);
+        }
+        if by_size.len() > FEW_SIZES {
+            return Ok(None);
+        }
+    }
+    let cell = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        let median = times.get(times.len().saturating_sub(1) / 2);
+        Cell::plain(
+            median.map_or("-".to_owned(), |time| format!("{} ({})", TIME.text(*time, false), times.len())),
+        )
+    };
+    let row = |(size, mut times): (u64, Vec<Vec<f64>>)| {
+        let size = NumberStyle::of("bytes_incomplete").text(size as f64, false);
+        [Cell::plain(size)].into_iter().chain(times.iter_mut().map(cell)).collect()
+    };
+    let names = specs.iter().map(|spec| disciplines.name(spec).to_owned());
+    Ok(Some(Sheet {
+        caption: String::new(),
+        head: ["size".to_owned()].into_iter().chain(names).collect(),
+        rows: by_size.into_iter().map(row).collect(),
+    }))
+}
+
+/// The chart of all transfers, or of those from a node, which cross a port; `None` if none completed.
 fn chart(
     folder: &Folder,
     disciplines: &Disciplines,
     direction: Option<(&str, &str)>,
-) -> Result<Chart, ReportError> {
+) -> Result<Option<Chart>, ReportError> {
     let title = match direction {
         Some((port, _)) => at_port("Flow completion time by size", port, folder),
         None => "Flow completion time by size".to_owned(),
@@ -60,8 +103,16 @@ fn chart(
         }
     }
     if all == 0 {
-        let words = "No transfer that started within the measurement interval completed, so there are no flow completion times.";
-        return Ok(Chart::words(title, words));
+        return Ok(None);
+    }
+    // A handful of points is no cloud: a table has their times.
+    if let Some(sheet) = few(folder, disciplines, direction)? {
+        let caption = format!(
+            "The median flow completion time of the transfers of each size that started within the measurement interval and completed \
+             ({}), with their number in brackets.",
+            over_seeds(folder)
+        );
+        return Ok(Some(Chart { title, caption, sheet: Some(sheet), ..Chart::default() }));
     }
     let about_points = if shown == all {
         format!("Each point is one of the {all} transfers")
@@ -102,12 +153,12 @@ fn chart(
               "mark": { "type": "point", "filled": true, "size": 40, "opacity": 1 } },
         ],
     });
-    Ok(Chart {
+    Ok(Some(Chart {
         title,
         caption,
         keys: vec![disciplines.key(&folder.disciplines(), true)],
         panels: vec![Plot { spec, ..Plot::default() }],
         data: data([("points", points), ("medians", medians)]),
         ..Chart::default()
-    })
+    }))
 }

@@ -39,10 +39,8 @@ pub(super) fn charts(folder: &Folder, disciplines: &Disciplines, contest: &Conte
         let ms = |port: &String| row.mean(&format!("at.{port}.sojourn_p50_s")).map(|time| 1e3 * time);
         contest.ports.iter().map(|line| line.iter().map(ms).collect()).collect()
     };
-    vec![
-        shares.chart(folder, disciplines, contest, &share),
-        delays.chart(folder, disciplines, contest, &delay),
-    ]
+    let shares = shares.chart(folder, disciplines, contest, &share);
+    shares.into_iter().chain(delays.chart(folder, disciplines, contest, &delay)).collect()
 }
 
 /// A kind of matrix, drawn for each discipline.
@@ -62,7 +60,7 @@ impl Matrix {
         disciplines: &Disciplines,
         contest: &Contest,
         cells: &dyn Fn(&DisciplineRow) -> Vec<Vec<Option<f64>>>,
-    ) -> Chart {
+    ) -> Option<Chart> {
         let mut columns: Vec<_> = ["discipline", "row", "column", "value"].map(|name| (name, vec![])).into();
         for row in &folder.table.rows {
             for (sender, line) in contest.senders.iter().zip(cells(row)) {
@@ -75,11 +73,11 @@ impl Matrix {
             }
         }
         if columns[0].1.is_empty() {
-            return Chart::words(self.title, "Nothing arrived within the measurement interval.");
+            return None;
         }
         let names: Vec<&str> = folder.table.rows.iter().map(|row| disciplines.name(&row.qdisc)).collect();
         let panels = self.panels(contest, &names);
-        Chart {
+        Some(Chart {
             title: self.title,
             caption: self.caption,
             keys: vec![disciplines.key(&folder.disciplines(), false)],
@@ -87,7 +85,7 @@ impl Matrix {
             panels,
             data: data([("matrix", columns)]),
             ..Chart::default()
-        }
+        })
     }
 
     /// A square for each discipline, two side by side.

@@ -34,10 +34,16 @@ pub(super) fn charts(
 ) -> Result<Vec<Chart>, ReportError> {
     let read = |spec| Ok((spec, folder.links(spec)?));
     let links = folder.disciplines().into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    Ok(ports.iter().map(|port| chart(folder, disciplines, port, &links)).collect())
+    Ok(ports.iter().filter_map(|port| chart(folder, disciplines, port, &links)).collect())
 }
 
-fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str, Vec<Vec<Link>>)]) -> Chart {
+/// The drops at a port; `None` if no packet was dropped there.
+fn chart(
+    folder: &Folder,
+    disciplines: &Disciplines,
+    port: &str,
+    links: &[(&str, Vec<Vec<Link>>)],
+) -> Option<Chart> {
     let title = at_port("Drops by reason", port, folder);
     let mean = |seeds: &[Vec<Link>], why: DropReason| {
         let of_port = seeds.iter().flatten().filter(|link| link.port == port);
@@ -45,6 +51,12 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
         counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64
     };
     let mut columns: Vec<_> = ["discipline", "reason", "place", "packets"].map(|name| (name, vec![])).into();
+    let mut totals: Vec<_> = ["discipline", "packets"].map(|name| (name, vec![])).into();
+    for (spec, seeds) in links {
+        let all: f64 = DropReason::ALL.into_iter().map(|why| mean(seeds, why)).sum();
+        let cells = [json!(disciplines.name(spec)), number(all)];
+        totals.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
+    }
     let mut reasons: Vec<DropReason> = Vec::new();
     for why in DropReason::ALL {
         for (spec, seeds) in links {
@@ -65,8 +77,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
         }
     }
     if reasons.is_empty() {
-        let words = "No packet was dropped within the measurement interval.";
-        return Chart::words(title, words);
+        return None;
     }
     let caption = format!(
         "Packets lost within the measurement interval, mean per run ({}). A queue slows TCP down by dropping packets, so zero drops is \
@@ -76,28 +87,39 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str, links: &[(&str,
     );
     let names: Vec<&str> = links.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let (colours, words): (Vec<&str>, Vec<&str>) = reasons.iter().map(|why| appearance(*why)).unzip();
+    // Each discipline has its row, also one without drops.
+    let y = json!({
+        "field": "discipline", "type": "nominal", "title": null, "sort": names, "scale": { "domain": names },
+        "axis": { "labelLimit": 260, "ticks": false, "labelPadding": 8, "domain": false, "grid": false },
+    });
+    let x = json!({ "field": "packets", "type": "quantitative", "title": "packets per run",
+                    "axis": { "format": PLAIN, "tickCount": 7 } });
+    let mut stacked = x.clone();
+    stacked["stack"] = json!("zero");
     let spec = json!({
-        "data": { "name": "drops" },
         "height": 30 * names.len(),
-        "mark": { "type": "bar", "height": { "band": 0.7 } },
-        "encoding": {
-            "y": { "field": "discipline", "type": "nominal", "title": null,
-                   "sort": names, "axis": { "labelLimit": 260, "ticks": false, "labelPadding": 8, "domain": false, "grid": false } },
-            "x": { "field": "packets", "type": "quantitative", "title": "packets per run", "stack": "zero", "axis": { "format": PLAIN, "tickCount": 7 } },
-            "order": { "field": "place", "type": "quantitative" },
-            "color": { "field": "reason", "type": "nominal", "title": null,
-                       "scale": { "domain": words, "range": colours }, "legend": null },
-            "tooltip": [{ "field": "discipline" }, { "field": "reason" },
-                        { "field": "packets", "title": "packets per run" }],
-        },
+        "layer": [
+            { "data": { "name": "drops" }, "mark": { "type": "bar", "height": { "band": 0.7 } },
+              "encoding": {
+                "y": y, "x": stacked,
+                "order": { "field": "place", "type": "quantitative" },
+                "color": { "field": "reason", "type": "nominal", "title": null,
+                           "scale": { "domain": words, "range": colours }, "legend": null },
+                "tooltip": [{ "field": "discipline" }, { "field": "reason" },
+                            { "field": "packets", "title": "packets per run" }],
+              } },
+            { "data": { "name": "totals" },
+              "mark": { "type": "text", "align": "left", "dx": 5, "color": "var(--soft)", "aria": false },
+              "encoding": { "y": y, "x": x, "text": { "field": "packets", "type": "quantitative", "format": PLAIN } } },
+        ],
     });
     let entries = words.iter().zip(&colours).map(|(reason, colour)| Swatch::coloured(reason, colour));
-    Chart {
+    Some(Chart {
         title,
         caption,
         keys: vec![Key::of("reason", entries.collect())],
         panels: vec![Plot { spec, ..Plot::default() }],
-        data: data([("drops", columns)]),
+        data: data([("drops", columns), ("totals", totals)]),
         ..Chart::default()
-    }
+    })
 }

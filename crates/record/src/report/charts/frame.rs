@@ -48,17 +48,24 @@ impl Disciplines {
         (name, look)
     }
 
-    pub(super) fn name(&self, spec: &str) -> &str {
+    pub(in crate::report) fn name(&self, spec: &str) -> &str {
         self.find(spec).0
     }
 
-    /// The key of the disciplines of a folder. Lines have dashes; areas and dots have not.
-    pub(in crate::report) fn key(&self, specs: &[&str], dashed: bool) -> Key {
+    /// The key of the disciplines in a figure, which repeats that of the page. Lines have dashes; areas and
+    /// dots have not.
+    pub(super) fn key(&self, specs: &[&str], dashed: bool) -> Key {
         let swatch = |spec: &&str| {
             let (name, look) = self.find(spec);
             if dashed { Swatch::new(name, spec, look) } else { Swatch::coloured(name, &look.colour) }
         };
-        Key::of("discipline", specs.iter().map(swatch).collect())
+        Key { repeated: true, ..Key::of("discipline", specs.iter().map(swatch).collect()) }
+    }
+
+    /// The key of the page: all disciplines with their specifications; `None` for a single one.
+    pub(in crate::report) fn page_key(&self) -> Option<Key> {
+        let specs: Vec<&str> = self.specs.iter().map(String::as_str).collect();
+        (specs.len() > 1).then(|| Key { with_specs: true, repeated: false, ..self.key(&specs, true) })
     }
 
     /// The colour of the column `discipline`.

@@ -11,7 +11,8 @@ use serde_json::json;
 use super::frame::{Disciplines, MAX_PORTS, at_port, data};
 use crate::report::read::Folder;
 
-const FIGURES: [&str; 9] = [
+/// The key figures of a network, and those of a switch.
+pub(in super::super) const FIGURES: [&str; 17] = [
     "fct_p50_s",
     "fct_p95_s",
     "fct_p99_s",
@@ -21,6 +22,14 @@ const FIGURES: [&str; 9] = [
     "small_sojourn_p99_s",
     "goodput_bps",
     "flows_incomplete",
+    "short_wait_mean_slots",
+    "short_wait_p99_slots",
+    "long_wait_mean_slots",
+    "long_wait_p99_slots",
+    "throughput",
+    "output_blocked",
+    "output_unmatched",
+    "backlog_cells",
 ];
 
 /// The axis is logarithmic if the ratio of two means is larger.
@@ -39,6 +48,15 @@ const GLYPHS: [(&str, &str); 6] = [
 
 /// A chart for each port if all folders measure the same few ports, and one chart otherwise.
 pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) -> Vec<Chart> {
+    let title =
+        |port: String| if port.is_empty() { "Key figures".to_owned() } else { format!("Key figures{port}") };
+    let each = per_port(folders).into_iter();
+    each.filter_map(|(port, tables)| chart(title(port), folders, &tables, disciplines)).collect()
+}
+
+/// The tables of the folders for each port, with its words, if all folders measure the same few ports;
+/// otherwise those over all ports.
+pub(in super::super) fn per_port(folders: &[Folder]) -> Vec<(String, Vec<Table>)> {
     let ports = folders.first().map(|folder| folder.manifest.measured.ports.clone()).unwrap_or_default();
     let same = folders.iter().all(|folder| folder.manifest.measured.ports == ports);
     let known = |row: &DisciplineRow| row.mean(FIGURES[0]).is_some();
@@ -49,17 +67,13 @@ pub(in super::super) fn charts(folders: &[Folder], disciplines: &Disciplines) ->
         && same
         && ports.iter().any(|port| of_port(port).iter().flat_map(|table| &table.rows).any(known));
     if !each {
-        let tables: Vec<Table> = folders.iter().map(|folder| folder.table.clone()).collect();
-        return vec![chart("Key figures".to_owned(), folders, &tables, disciplines)];
+        return vec![(String::new(), folders.iter().map(|folder| folder.table.clone()).collect())];
     }
-    let one = |port: &String| {
-        chart(at_port("Key figures", port, &folders[0]), folders, &of_port(port), disciplines)
-    };
-    ports.iter().map(one).collect()
+    ports.iter().map(|port| (at_port("", port, &folders[0]), of_port(port))).collect()
 }
 
-/// The key figures of these tables, one for each folder.
-fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> Chart {
+/// The key figures of these tables, one for each folder; `None` if none was measured.
+fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> Option<Chart> {
     let pairs = folders.iter().zip(tables);
     let rows: Vec<(&Folder, &DisciplineRow)> =
         pairs.flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, row))).collect();
@@ -68,8 +82,7 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
     let known = |metric: &str| rows.iter().any(|(_, row)| carried(row, metric));
     let figures: Vec<_> = FIGURES.into_iter().filter(|metric| known(metric)).collect();
     if figures.is_empty() {
-        let words = "None of the key figures was measured.";
-        return Chart::words(title, words);
+        return None;
     }
     let mut columns: Vec<_> =
         ["figure", "folder", "discipline", "mean", "low", "high"].map(|name| (name, vec![])).into();
@@ -102,14 +115,17 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
         let direction = match better(metric) {
             Better::Low => "lower is better",
             Better::High => "higher is better",
-            Better::Neither => "neither is better",
+            Better::Neither => "",
         };
         let (noun, statistic) = noun(metric);
-        let parts: Vec<&str> = [&statistic, unit].into_iter().filter(|part| !part.is_empty()).collect();
+        let some = |parts: &[&str], between: &str| {
+            let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+            parts.join(between)
+        };
         let panel = Panel {
             at,
             title: noun,
-            subtitle: format!("{}; {direction}", parts.join(", ")),
+            subtitle: some(&[&some(&[&statistic, unit], ", "), direction], "; "),
             axis,
             folders: folders.iter().map(|folder| folder.name.clone()).collect(),
             disciplines: names.len(),
@@ -128,10 +144,7 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
     } else {
         "A dot is the value of the only seed. One seed has no confidence interval."
     };
-    let caption = format!(
-        "{intervals}{rows_of_folders} An axis with very different values is logarithmic. Left is better, \
-         except for goodput."
-    );
+    let caption = format!("{intervals}{rows_of_folders} An axis with very different values is logarithmic.");
     let mut specs: Vec<&str> = Vec::new();
     for (_, row) in &rows {
         if !specs.contains(&row.qdisc.as_str()) {
@@ -144,7 +157,7 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
             |(at, folder): (usize, &Folder)| Swatch::shaped(&folder.name, GLYPHS[at % GLYPHS.len()].1);
         keys.push(Key::of("folder", folders.iter().enumerate().map(shaped).collect()));
     }
-    Chart {
+    Some(Chart {
         title,
         caption,
         keys,
@@ -152,11 +165,11 @@ fn chart(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disc
         panels,
         data: data([("figures", columns)]),
         ..Chart::default()
-    }
+    })
 }
 
 /// The noun of a metric as a title, and its statistic.
-fn noun(metric: &str) -> (String, String) {
+pub(in super::super) fn noun(metric: &str) -> (String, String) {
     let Some(named) = named(metric) else { return (metric.to_owned(), String::new()) };
     let noun = named.noun();
     let statistic = match named.statistic {

@@ -15,10 +15,12 @@ pub(super) fn charts(
     disciplines: &Disciplines,
     ports: &[&str],
 ) -> Result<Vec<Chart>, ReportError> {
-    ports.iter().map(|port| chart(folder, disciplines, port)).collect()
+    let each = ports.iter().map(|port| chart(folder, disciplines, port)).collect::<Result<Vec<_>, _>>()?;
+    Ok(each.into_iter().flatten().collect())
 }
 
-fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart, ReportError> {
+/// The queue of a port; `None` if it was not sampled.
+fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Option<Chart>, ReportError> {
     let title = at_port("Queue length over time", port, folder);
     let specs = folder.disciplines();
     // One column for each pixel of a panel.
@@ -38,8 +40,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         }
     }
     if samples == 0 {
-        let words = "The queue was not sampled.";
-        return Ok(Chart::words(title, words));
+        return Ok(None);
     }
     let seed = specs.first().and_then(|spec| folder.first_seed(spec)).unwrap_or_default();
     let reduced = if samples > pixels {
@@ -77,7 +78,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         layers.extend(warmup_rule(folder));
         layers
     });
-    Ok(Chart {
+    Ok(Some(Chart {
         title,
         caption,
         keys: vec![disciplines.key(&specs, false)],
@@ -85,5 +86,5 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Chart
         panels,
         data: data([("queue", columns)]),
         ..Chart::default()
-    })
+    }))
 }

@@ -18,26 +18,27 @@ pub(super) fn charts(
 ) -> Result<Vec<Chart>, ReportError> {
     let read = |spec| Ok((spec, folder.shares(spec)?));
     let shares = folder.disciplines().into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    ports.iter().map(|port| chart(folder, disciplines, port, &shares)).collect()
+    let each = ports.iter().map(|port| chart(folder, disciplines, port, &shares));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 /// A discipline, and the bytes that each source sent in each stretch of time.
 type Points<'a> = (&'a str, Vec<&'a SharePoint>);
 
+/// The throughput at a port; `None` if it sent nothing within the measurement interval.
 fn chart<'a>(
     folder: &Folder,
     disciplines: &Disciplines,
     port: &str,
     shares: &'a [(&str, Vec<SharePoint>)],
-) -> Result<Chart, ReportError> {
+) -> Result<Option<Chart>, ReportError> {
     let title = at_port("Throughput by source over time", port, folder);
     let of_port =
         |points: &'a [SharePoint]| points.iter().filter(|point| point.port == port).collect::<Vec<_>>();
     let all: Vec<Points<'a>> = shares.iter().map(|(spec, points)| (*spec, of_port(points))).collect();
     let sources = sources(folder, all.iter().flat_map(|(_, points)| points.iter().copied()));
     if sources.is_empty() {
-        let words = "No packet was sent within the measurement interval.";
-        return Ok(Chart::words(title, words));
+        return Ok(None);
     }
     let rate = folder.links(shares[0].0)?.into_iter().flatten().find(|link| link.port == port);
     let rate = rate.and_then(|link| link.rate_bps).map(|rate| rate as f64);
@@ -111,7 +112,7 @@ fn chart<'a>(
         layers.push(hover(x, &y, &[("source", "source")]));
         layers
     });
-    Ok(Chart {
+    Ok(Some(Chart {
         title,
         caption,
         keys: vec![sources::key(&sources, |_| true)],
@@ -119,7 +120,7 @@ fn chart<'a>(
         panels,
         data: data([("shares", columns)]),
         ..Chart::default()
-    })
+    }))
 }
 
 /// The points, grouped by stretch of time.

@@ -45,6 +45,8 @@ pub(crate) struct Measured {
     pub sources: Vec<String>,
     pub contest: Option<Contest>,
     pub small_packet_bytes: u64,
+    /// The length of a slot of a switch.
+    pub slot_s: Option<f64>,
 }
 
 impl Measured {

@@ -1,0 +1,117 @@
+//! The answer: the key figures as a table, at the beginning of the page.
+
+use giveway_measure::figures::NumberStyle;
+use giveway_measure::{Better, DisciplineRow, Table, better, is_carried, leaders};
+use serde::Serialize;
+
+use super::charts::{Disciplines, FIGURES, noun, per_port};
+use super::read::Folder;
+
+/// Disciplines stand side by side up to this number, so that a phone can show them. More of them stand below
+/// each other.
+const SIDE_BY_SIDE: usize = 6;
+
+/// A table of key figures as the template uses it.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    /// The port; empty if there is one.
+    title: String,
+    columns: Vec<Head>,
+    rows: Vec<Row>,
+}
+
+/// The head of a column or of a row.
+#[derive(Clone, Serialize)]
+struct Head {
+    text: String,
+    /// Its unit, or the folder of a discipline.
+    note: String,
+    /// The colour of a discipline; empty for a metric.
+    colour: String,
+}
+
+#[derive(Serialize)]
+struct Row {
+    head: Head,
+    cells: Vec<Value>,
+}
+
+#[derive(Clone, Default, Serialize)]
+struct Value {
+    mean: String,
+    half: String,
+    /// True if no other discipline of the folder is measurably better, and some are measurably worse.
+    best: bool,
+}
+
+/// The tables: one for each measured port with figures of its own, or one for all.
+pub(super) fn answers(folders: &[Folder], disciplines: &Disciplines) -> Vec<Answer> {
+    if folders.iter().any(|folder| folder.manifest.measured.contest.is_some()) {
+        return Vec::new();
+    }
+    let tables = per_port(folders);
+    tables.into_iter().filter_map(|(title, tables)| answer(title, folders, &tables, disciplines)).collect()
+}
+
+/// A table of these tables of metrics, one for each folder; `None` if no key figure was measured.
+fn answer(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> Option<Answer> {
+    let rows: Vec<(&Folder, &Table, &DisciplineRow)> = folders
+        .iter()
+        .zip(tables)
+        .flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, table, row)))
+        .collect();
+    let carried = |row: &DisciplineRow, metric: &str| row.mean(metric).is_some() && is_carried(row, metric);
+    let heads = rows.iter().map(|(folder, _, row)| Head {
+        text: disciplines.name(&row.qdisc).to_owned(),
+        note: if folders.len() > 1 { folder.name.clone() } else { String::new() },
+        colour: disciplines.find(&row.qdisc).1.colour.clone(),
+    });
+    let heads: Vec<Head> = heads.collect();
+    let mut figures = Vec::new();
+    for metric in FIGURES {
+        if !rows.iter().any(|(_, _, row)| carried(row, metric)) {
+            continue;
+        }
+        let style = NumberStyle::of(metric);
+        let (one, unit) = style.unit(rows.iter().filter_map(|(_, _, row)| row.mean(metric)));
+        let mean = |row: &DisciplineRow| style.cell(row.metric(metric), one, false);
+        let shown = |row: &DisciplineRow| {
+            let text = mean(row);
+            text.split(['±', ' ']).next().unwrap_or_default().to_owned()
+        };
+        let cell = |(_, table, row): &(&Folder, &Table, &DisciplineRow)| {
+            if !carried(row, metric) {
+                return Value { mean: "-".to_owned(), ..Value::default() };
+            }
+            let text = mean(row);
+            let (mean, half) = match (text.split_once('±'), text.split_once(' ')) {
+                (Some((mean, half)), _) => (mean.to_owned(), format!("± {half}")),
+                (None, Some((mean, range))) => (mean.to_owned(), range.to_owned()),
+                (None, None) => (text, String::new()),
+            };
+            // Values with equal texts count as equal, even if digits that are not shown differ.
+            let leading = leaders(table, metric);
+            let first = table.rows.iter().find(|other| leading.first() == Some(&other.qdisc.as_str()));
+            let is_first = |row: &DisciplineRow| {
+                leading.contains(&row.qdisc.as_str()) || first.is_some_and(|first| shown(first) == shown(row))
+            };
+            let best = better(metric) != Better::Neither && is_first(row) && !table.rows.iter().all(is_first);
+            Value { mean, half, best }
+        };
+        let (text, statistic) = noun(metric);
+        let parts: Vec<&str> =
+            [statistic.as_str(), unit].into_iter().filter(|part| !part.is_empty()).collect();
+        let head = Head { text, note: parts.join(", "), colour: String::new() };
+        figures.push(Row { head, cells: rows.iter().map(cell).collect() });
+    }
+    if figures.is_empty() {
+        return None;
+    }
+    if heads.len() <= SIDE_BY_SIDE {
+        return Some(Answer { title, columns: heads, rows: figures });
+    }
+    let columns = figures.iter().map(|row| row.head.clone()).collect();
+    let of = |at: usize| figures.iter().map(|row| row.cells[at].clone()).collect();
+    let rows = heads.into_iter().enumerate().map(|(at, head)| Row { head, cells: of(at) }).collect();
+    Some(Answer { title, columns, rows })
+}
