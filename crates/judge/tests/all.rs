@@ -1,5 +1,6 @@
 //! Judgements, in one program.
 
 mod cheats;
+mod hidden;
 mod honest;
 mod programs;
