@@ -15,7 +15,7 @@ use giveway_qdisc::Bytes;
 use giveway_record::dataset::Measured;
 use giveway_record::{FolderError, Lock, write_whole};
 use giveway_runner::Outcome;
-use giveway_trials::{Lines, Reuse, Reusing, processors};
+use giveway_trials::{Frontend, Lines, Reuse, Reusing, processors};
 use giveway_wasm::Limits;
 
 use crate::error::CliError;

@@ -3,4 +3,5 @@
 mod cheats;
 mod hidden;
 mod honest;
+mod process;
 mod programs;

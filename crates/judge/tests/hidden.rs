@@ -71,7 +71,7 @@ const CHEATS: &[(&str, Cheat)] = &[
     ("the phase of a second", |_, _, now, _| now.as_ps() % 1_000_000_000_000 < 500_000_000_000),
     ("a count of short packets", |known, meta, _, _| {
         known.count += u64::from(meta.bytes <= 64);
-        known.count > MANY / 8
+        known.count > MANY / 4
     }),
     ("a clock from the first long queue", |known, _, now, backlog| known.after(backlog.packets > 20, now)),
     ("a count of flows with large keys", |known, meta, _, _| known.beyond(meta.flow.0 > 1 << 20)),
