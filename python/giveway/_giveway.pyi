@@ -25,6 +25,7 @@ __all__ = [
     "axis_is_numeric",
     "axis_levels",
     "axis_value",
+    "candidate_mistake",
     "compare",
     "definition",
     "estimate",
@@ -33,15 +34,16 @@ __all__ = [
     "harmless",
     "higher_is_better",
     "judge_discipline",
+    "judge_process",
     "looks",
     "main",
     "open",
     "paired",
     "processors",
-    "refused_candidate",
     "reproduce",
     "run",
     "run_apart",
+    "serve_candidate",
     "shipped",
     "sweep_facts",
     "sweep_files",
@@ -380,7 +382,16 @@ def judge_discipline(
     options: tuple[int, int, int, int],
     progress: Callable[[float], None] | None,
 ) -> tuple[str, str]: ...
-def refused_candidate(candidate: str, against: str, code: str, sentence: str) -> tuple[str, str]: ...
+def judge_process(
+    candidate: str,
+    start: Callable[[int], object],
+    against: str,
+    secret: str,
+    options: tuple[int, int],
+    progress: Callable[[float], None] | None,
+) -> tuple[str, str]: ...
+def serve_candidate(make: Callable[[], object]) -> None: ...
+def candidate_mistake(code: str, sentence: str) -> bytes: ...
 def processors() -> int: ...
 def higher_is_better(metric: str) -> bool: ...
 def axis_levels(text: str) -> list[str] | None: ...

@@ -2,23 +2,26 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::value_parser;
 use giveway_evaluate::EvaluateError;
 use giveway_files::input;
 use giveway_judge::{
-    Candidate, Judgement, Observed, Rejected, Request, Stores, json, judge_with, named, public, text,
+    Candidate, Judgement, Observed, Rejected, Request, Sample, Stores, json, judge_with, named, public,
+    sample, sample_baseline, text,
 };
 use giveway_qdisc::Bytes;
 use giveway_record::dataset::Measured;
 use giveway_record::{FolderError, Lock, write_whole};
 use giveway_runner::Outcome;
-use giveway_trials::{Lines, Reuse, Reusing, processors};
+use giveway_trials::{Frontend, Lines, Reuse, Reusing, processors};
 use giveway_wasm::Limits;
 
 use crate::error::CliError;
 use crate::evaluate::{check_name, file_name, list_cells, wrong};
-use crate::frontend::Terminal;
+use crate::frontend::{Terminal, clock};
+use crate::progress::words;
 use crate::{show, stop};
 
 /// Judges a discipline that a program has searched for, such as a language model or an evolution.
@@ -140,7 +143,9 @@ fn judged(
         show::message(&format!("{} has {found} runs, which are not repeated", dir.display()));
     }
     let stores = Stores { candidate: &own, baseline: &Reusing::new(&baseline, other) };
-    match judge_with(candidate, request, stores, frontend) {
+    // The runs that are left of a judgement that was stopped are not known.
+    let estimated = if found == 0 { estimated(candidate, request, stores, frontend) } else { Ok(()) };
+    match estimated.and_then(|()| judge_with(candidate, request, stores, frontend)) {
         Err(EvaluateError::Stopped) => {
             let all = match args.secret {
                 Some(_) => "",
@@ -158,6 +163,23 @@ fn judged(
             other.map_err(wrong)
         }
     }
+}
+
+/// Says how long the judgement takes, from a few of its runs, which are not repeated.
+fn estimated(
+    candidate: &dyn Candidate,
+    request: &Request,
+    stores: Stores<'_>,
+    frontend: &Terminal,
+) -> Result<(), EvaluateError> {
+    let clock = clock();
+    let of_candidate = sample(candidate, request, stores, frontend)?;
+    let middle = clock();
+    let of_baseline = sample_baseline(request, stores, frontend)?;
+    let rest = |sample: Sample, took: Duration| took.mul_f64(sample.all as f64 / sample.runs as f64);
+    let all = rest(of_candidate, middle) + rest(of_baseline, clock() - middle);
+    frontend.remark(&format!("{} runs, about {}", of_candidate.all + of_baseline.all, words(all)));
+    Ok(())
 }
 
 /// The candidate, or the reason for which its module is rejected before it runs.

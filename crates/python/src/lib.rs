@@ -55,7 +55,7 @@ mod _giveway {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::judge::{judge_discipline, refused_candidate};
+    use crate::judge::{candidate_mistake, judge_discipline, judge_process, serve_candidate};
     #[pymodule_export]
     use crate::own::arbiter::Request;
     #[pymodule_export]
