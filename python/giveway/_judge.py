@@ -23,7 +23,7 @@ class Judgement:
 
     def __init__(self, whole: str, text: str) -> None:
         self.data: dict[str, Any] = json.loads(whole)
-        """All numbers, as ``giveway judge --json`` prints them."""
+        """All numbers, as ``giveway evaluate judge --json`` prints them."""
         self._text = text
 
     @property

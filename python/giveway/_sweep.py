@@ -300,14 +300,14 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def print_query(words: Sequence[str]) -> int:
-    """The command ``giveway query DIR SQL``. Returns its exit code."""
+    """The command ``giveway sweep query DIR SQL``. Returns its exit code."""
     import argparse
     import sys
 
     parser = argparse.ArgumentParser(
-        prog="giveway query",
+        prog="giveway sweep query",
         description="Prints the result of a query in SQL over the data set of a sweep, by DuckDB.",
-        epilog='example: giveway query sweeps/rates "select link_0_rate_bps, discipline, avg(fct_p95_s) from trials '
+        epilog='example: giveway sweep query sweeps/rates "select link_0_rate_bps, discipline, avg(fct_p95_s) from trials '
         'group by all order by all"',
     )
     parser.add_argument("folder", metavar="DIR", help="the folder of a sweep")

@@ -1,4 +1,4 @@
-//! `giveway judge`: the judgement of a discipline that a program has searched for.
+//! `giveway evaluate judge`: the judgement of a discipline that a program has searched for.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -81,15 +81,15 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  giveway judge mine.wasm --secret secret.txt --json   # one candidate of a search
-  giveway judge \"efd limit 200p\" --against cake
-  giveway judge --list-cells                           # the public cells
+  giveway evaluate judge mine.wasm --secret secret.txt --json   # one candidate of a search
+  giveway evaluate judge \"efd limit 200p\" --against cake
+  giveway evaluate judge --list-cells                           # the public cells
 
 docs/book/judge.md has the interface of a module, and an example of one.
 
 Exit codes: 0 accepted, 1 rejected or failed, 2 wrong usage, 130 interrupted.";
 
-/// Runs `giveway judge`.
+/// Runs `giveway evaluate judge`.
 pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if args.list_cells {
         return list_cells(&public(), out);

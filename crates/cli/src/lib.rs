@@ -170,8 +170,8 @@ pub fn answer(arguments: &[OsString]) -> Result<String, String> {
     }
 }
 
-/// The delay bounds of a scenario as JSON, as `giveway bound --json` prints them. `burst` is the largest
-/// burst of each flow; `None` for one packet.
+/// The delay bounds of a scenario as JSON, as `giveway plan bounds --json` prints them. `burst` is the
+/// largest burst of each flow; `None` for one packet.
 ///
 /// # Errors
 /// The reason for which the scenario has no bounds.

@@ -188,7 +188,7 @@ fn invalid_searches_are_refused() {
     let network = shipped("quickstart.toml");
     let by_hand = shipped("switch/by-hand.toml");
     let (network, by_hand) = (network.to_string_lossy(), by_hand.to_string_lossy());
-    insta::assert_snapshot!(refused(&[&network, "--capacity"]), @"giveway: giveway search needs a switch, and this scenario runs on a network");
+    insta::assert_snapshot!(refused(&[&network, "--capacity"]), @"giveway: giveway plan capacity needs a switch, and this scenario runs on a network");
     insta::assert_snapshot!(refused(&[&by_hand, "--capacity"]), @r#"giveway: the traffic "list" has no load to search; write kind = "onoff" or "bernoulli""#);
     let crossover = |more: &[&str]| refused(&[&[&*file, "--crossover"][..], more].concat());
     insta::assert_snapshot!(crossover(&["islop", "fifo"]), @r#"giveway: --crossover: unknown arbiter "islop"; did you mean "islip"?"#);
