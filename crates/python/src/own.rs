@@ -86,7 +86,7 @@ pub fn new(
     Ok(Box::new(written::Written::new(&object, at)?))
 }
 
-/// What is written in Python in a trial.
+/// The parts of a trial that are written in Python.
 #[derive(Clone, Copy, Default)]
 pub struct Guests<'a> {
     /// The compared discipline; `None` for one of the scenario.

@@ -39,7 +39,7 @@ enum Kept {
     Temporary(Box<Opened>, Box<Temporary>),
 }
 
-/// What a run folder does not have of results in memory.
+/// The part of results in memory that a run folder does not have.
 struct Temporary {
     /// The text of the scenario.
     scenario: String,
@@ -205,7 +205,7 @@ fn copy(opened: &Opened, dir: &Path, force: bool) -> Result<(), RunnerError> {
         description: String::new(),
         layout: Default::default(),
     };
-    // It checks and locks the place. Its manifest is replaced by the one of the copied folder, which comes last.
+    // It checks and locks the place. The manifest of the copied folder replaces its own, and comes last.
     let locked = RunFolder::open(dir, opened.scenario(), manifest, existing)?;
     let mut files = files_below(opened.path()).map_err(unwritten)?;
     files.sort_by_key(|(path, _)| path == Path::new(MANIFEST));

@@ -39,8 +39,8 @@ pub struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Prepares the first discipline of a scenario, or one in Python, with sources in Python and a seed. `series` keeps samples
-    /// over time.
+    /// Prepares the first discipline of a scenario, or one in Python, with sources in Python and a seed.
+    /// `series` keeps samples over time.
     #[new]
     fn create(
         py: Python<'_>,
