@@ -84,7 +84,7 @@ impl Memory {
         files_below(&place.path().join(TRIALS)).map_err(unwritten)
     }
 
-    /// These results, and those of trials that ran in other processes.
+    /// These results, together with trials that ran in other processes.
     pub fn gathered(&self, trials: &[Files<impl AsRef<[u8]>>]) -> Result<Results, RunnerError> {
         let place = tempfile::tempdir().map_err(unwritten)?;
         // The name of the folder is in the report.

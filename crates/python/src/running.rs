@@ -256,8 +256,8 @@ impl Later {
 type Ran = (Option<Results>, Vec<String>, Option<Py<PyAny>>, Option<Later>);
 
 /// Runs a scenario: each discipline with each seed. `guests` has disciplines and sources of traffic in
-/// Python. Returns the results, messages, and the exception of an interruption, with which the results are those that
-/// finished.
+/// Python. Returns the results, messages, and the exception of an interruption, with which the results are
+/// those that finished.
 ///
 /// `scenario` contains the built-in disciplines; None if there are none. `base` has one discipline, in whose
 /// place the disciplines in Python run. `apart` runs trials with guests in other processes ([`run_apart`]).

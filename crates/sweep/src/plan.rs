@@ -47,7 +47,7 @@ pub struct Outside {
 /// A trial of a discipline that no specification describes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutsideTrial {
-    /// The number of the discipline, among those of its kind.
+    /// The number of the discipline among the disciplines from outside.
     pub outside: usize,
     /// The name in results, with the varied parameters.
     pub name: String,
@@ -59,7 +59,7 @@ pub struct OutsideTrial {
 #[derive(Debug)]
 pub struct Plan {
     request: Request,
-    /// The compared disciplines: those of the scenario, then those from outside.
+    /// The compared disciplines: first of the scenario, then from outside.
     disciplines: Vec<Compared>,
     outside: Vec<Outside>,
     /// For each discipline, the axes that concern it.
@@ -101,8 +101,8 @@ impl Plan {
         Plan::with_outside(request, Vec::new(), false)
     }
 
-    /// Like [`new`](Plan::new), with disciplines that no specification describes, after those of the scenario
-    /// or, if `only`, in their place.
+    /// Like [`new`](Plan::new), with disciplines that no specification describes, after the
+    /// disciplines of the scenario or, if `only`, in their place.
     ///
     /// # Errors
     /// The first mistake.
