@@ -46,28 +46,28 @@ def test_a_source_sends_what_it_says_at_the_times_that_it_says():
     # From 100 ms on, every 10 ms, before 600 ms. Headers of IP and UDP are not counted.
     assert (flow["sent_packets"], flow["bytes"]) == (50, 50 * (500 - 28))
     assert flow["start_s"] == pytest.approx(0.1)
-    # A packet takes 40 ms and the time of its bits on the link. Packets of calls may be before it.
+    # A packet takes 40 ms and the time of its bits on the link. Packets of the call may delay it.
     assert 0.0404 - 1e-9 <= flow["delay_mean_s"] < 0.0406
     # The other traffic is that of the scenario.
     assert of(run, "call")["sent_packets"] == of(network().run(["fifo limit 100p"], seeds=1), "call")["sent_packets"]
 
 
 def test_a_source_gets_its_flow():
-    given = []
+    noted = []
 
-    class Kept:
+    class Noted:
         def __init__(self, flow):
-            given.append(flow)
+            noted.append(flow)
 
         def wake(self, cx):
             return None
 
-    network().run(["fifo limit 60p", "fq_codel"], seeds=2, traffic={"mine": Kept})
-    assert {(each.name, each.source, each.destination, each.stop) for each in given} == {("mine", "home", "isp", 0.6)}
-    assert all(each.start == pytest.approx(0.1) for each in given)
+    network().run(["fifo limit 60p", "fq_codel"], seeds=2, traffic={"mine": Noted})
+    assert {(each.name, each.source, each.destination, each.stop) for each in noted} == {("mine", "home", "isp", 0.6)}
+    assert all(each.start == pytest.approx(0.1) for each in noted)
     # Equal for all disciplines, and another one for each seed.
-    assert [each.seed for each in given[:2]] == [each.seed for each in given[2:]]
-    assert given[0].seed != given[1].seed
+    assert [each.seed for each in noted[:2]] == [each.seed for each in noted[2:]]
+    assert noted[0].seed != noted[1].seed
 
 
 def test_random_sources_repeat_and_are_independent_of_others():

@@ -152,7 +152,7 @@ def test_what_cannot_travel_is_refused():
         network().run([Locked], jobs=2)
 
 
-def test_a_script_without_a_guard_gets_a_sentence(tmp_path):
+def test_a_script_without_a_guard_has_a_message(tmp_path):
     script = tmp_path / "unguarded.py"
     script.write_text(
         "import giveway\n"

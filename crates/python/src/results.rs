@@ -39,7 +39,7 @@ enum Kept {
     Temporary(Box<Opened>, Box<Temporary>),
 }
 
-/// The parts of results in memory that a run folder does not have.
+/// The part of results in memory that a run folder does not have.
 struct Temporary {
     /// The text of the scenario.
     scenario: String,
@@ -84,7 +84,7 @@ impl Memory {
         files_below(&place.path().join(TRIALS)).map_err(unwritten)
     }
 
-    /// These results, and those of trials that ran in other processes.
+    /// These results, together with trials that ran in other processes.
     pub fn gathered(&self, trials: &[Files<impl AsRef<[u8]>>]) -> Result<Results, RunnerError> {
         let place = tempfile::tempdir().map_err(unwritten)?;
         // The name of the folder is in the report.
@@ -205,8 +205,7 @@ fn copy(opened: &Opened, dir: &Path, force: bool) -> Result<(), RunnerError> {
         description: String::new(),
         layout: Default::default(),
     };
-    // It checks and locks the place. Its manifest is replaced by the one of the copied folder, which comes
-    // last.
+    // It checks and locks the place. The manifest of the copied folder replaces its own, and comes last.
     let locked = RunFolder::open(dir, opened.scenario(), manifest, existing)?;
     let mut files = files_below(opened.path()).map_err(unwritten)?;
     files.sort_by_key(|(path, _)| path == Path::new(MANIFEST));

@@ -101,7 +101,7 @@ fn facts(done: &Done) -> String {
 #[pymethods]
 impl Sweep {
     /// Checks the keys that vary, each as `KEY=VALUES`, and the scenario at each of their values. `own` has
-    /// disciplines in Python, and is true if they take the place of those of the scenario.
+    /// disciplines in Python, and is true if they replace the disciplines of the scenario.
     #[new]
     #[pyo3(signature = (scenario, axes, design, until, own = (Vec::new(), false)))]
     fn new(

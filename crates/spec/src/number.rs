@@ -130,8 +130,8 @@ impl<S: SpecType> Catalogue<S> {
         self.with_value(spec, &number.name, number.value_at(value)?)
     }
 
-    /// A spec with other values of several of its own parameters, and not of those of a child. It takes about
-    /// as long as one value.
+    /// A spec with other values of several of its own parameters, without parameters of a child. It takes
+    /// about as long as one value.
     ///
     /// # Errors
     /// As [`with_number`](Catalogue::with_number).

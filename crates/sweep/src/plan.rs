@@ -47,7 +47,7 @@ pub struct Outside {
 /// A trial of a discipline that no specification describes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutsideTrial {
-    /// The number of the discipline, among those of its kind.
+    /// The number of the discipline among the disciplines from outside.
     pub outside: usize,
     /// The name in results, with the varied parameters.
     pub name: String,
@@ -59,7 +59,7 @@ pub struct OutsideTrial {
 #[derive(Debug)]
 pub struct Plan {
     request: Request,
-    /// The compared disciplines: those of the scenario, then those from outside.
+    /// The compared disciplines: first of the scenario, then from outside.
     disciplines: Vec<Compared>,
     outside: Vec<Outside>,
     /// For each discipline, the axes that concern it.
@@ -101,8 +101,8 @@ impl Plan {
         Plan::with_outside(request, Vec::new(), false)
     }
 
-    /// Like [`new`](Plan::new), with disciplines that no specification describes, after those of the scenario
-    /// or, if `only`, in their place.
+    /// Like [`new`](Plan::new), with disciplines that no specification describes, after the
+    /// disciplines of the scenario or, if `only`, in their place.
     ///
     /// # Errors
     /// The first mistake.
@@ -432,6 +432,48 @@ mod tests {
             with_parameter("efd threshold 9p limit 300p", "threshold", "5p"),
             "efd threshold 5p limit 300p"
         );
+    }
+
+    fn plan(source: &str) -> Plan {
+        let text = r#"
+duration = "5s"
+disciplines = ["fifo limit 100p"]
+seeds = [1, 2]
+link = [{ from = "a", to = "b", rate = "10mbit", delay = "5ms", qdisc = "compare" }]
+traffic = [{ name = "upload", kind = "bulk", from = "a", to = "b" }]
+"#;
+        let scenario = Draft::parse(text, "").finish().unwrap();
+        let axes = ["link.0.rate=5mbit,10mbit", "qdisc.limit=5p,9p", "qdisc.depth=1,2,3"];
+        let axes = axes.map(|axis| axis.parse().unwrap()).to_vec();
+        let request = Request { scenario, axes, design: "grid".parse().unwrap(), until: None };
+        let depth = ("depth".to_owned(), Quantity::Number(1.0, "1"));
+        let outside = Outside { name: "mine".to_owned(), parameters: vec![depth], source: source.to_owned() };
+        Plan::with_outside(request, vec![outside], false).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn a_discipline_from_outside_has_its_own_parameters_and_names() {
+        let both = plan("one");
+        assert_eq!(both.disciplines().collect::<Vec<_>>(), ["fifo limit 100p", "mine"]);
+        // Two rates with two limits, and two rates with three depths, each with two seeds.
+        assert_eq!((both.built_in(), both.trials()), (1, 2 * (2 * 2 + 2 * 3)));
+        let last = both.outside_trial(both.points() - 1, 0);
+        assert_eq!((last.name.as_str(), last.outside), ("mine depth 3", 0));
+        assert_eq!(last.parameters, [("depth".to_owned(), "3".to_owned())]);
+        // The scenario has only disciplines that it can describe.
+        assert_eq!(both.point(both.points() - 1).unwrap().scenario.compared()[0].written, "fifo limit 9p");
+    }
+
+    #[test]
+    fn the_source_of_a_discipline_from_outside_is_in_its_key() {
+        let key = |source: &str| {
+            let plan = plan(source);
+            let at = plan.point(0).unwrap();
+            (at.outside_key(&plan.outside()[0], "mine", 1), at.key("mine", 1))
+        };
+        assert_eq!(key("one"), key("one"));
+        assert_ne!(key("one").0, key("two").0);
+        assert_ne!(key("one").0, key("one").1);
     }
 
     #[test]

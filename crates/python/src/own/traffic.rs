@@ -47,7 +47,7 @@ const CALLS: u32 = 10_000;
 /// With a packet of the smallest length at each call, this is more than 2 Tbit/s.
 const FASTEST: Span = Span::us(1);
 
-/// Puts sources in Python into the plan of a trial, in place of those of the scenario.
+/// Puts sources in Python into the plan of a trial, in place of sources of the scenario.
 ///
 /// # Errors
 /// There is no such traffic, or a constructor raised an exception.
@@ -109,7 +109,7 @@ pub fn replace(
 /// The objects of an entry of the traffic.
 struct Written {
     flows: Vec<Flow>,
-    /// The time of the next call of each. At equal times, the order is that of the pairs of nodes.
+    /// The time of the next call of each. At equal times, the first pair of nodes comes first.
     order: BinaryHeap<Reverse<(Time, usize)>>,
     stop: Time,
 }

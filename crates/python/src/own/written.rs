@@ -15,11 +15,11 @@ use super::held::Held;
 use super::packet::{self, in_words};
 use super::patience::Patience;
 
-/// Waits in a row that are too many within [`SHORTEST`] of simulated time. These are ten million per
-/// second: more than a link needs to look at its queue, and few enough for a run to end.
+/// Waits in a row that are too many within [`SHORTEST`] of simulated time. These are ten million per second:
+/// more than a link needs to look at its queue, and few enough for a run to end.
 const WAITS: u32 = 10_000;
 
-/// The simulated time of [`WAITS`].
+/// The time for the first [`WAITS`] waits in a row, at least.
 const SHORTEST: Span = Span::ms(1);
 
 /// A discipline in Python, with the packets of its queue.
