@@ -44,8 +44,6 @@ enum Trick {
     ClockFromOffset,
     /// As [`Trick::CountsPackets`], and counts only packets with an offset.
     CountsOffsets,
-    /// As [`Trick::KnowsHosts`], by source exclusive or destination.
-    HostsTogether,
 }
 
 /// The turns of all acknowledgements, and of known hosts.
@@ -148,7 +146,6 @@ impl Qdisc<Segment> for Queue {
             Trick::KnowsCells if !self.rate_is_known() => 0,
             // Hosts are numbered in the order of the scenario.
             Trick::KnowsHosts if pkt.meta.from > 0 && pkt.meta.to > 1 => KNOWN,
-            Trick::HostsTogether if pkt.meta.from ^ pkt.meta.to > 1 => KNOWN,
             Trick::AcksLast | Trick::DelaysAcks if is_ack(&pkt.payload) => ACKS,
             _ => pkt.meta.flow.0,
         };
@@ -170,7 +167,7 @@ impl Qdisc<Segment> for Queue {
         let is_free =
             |key: &u64| self.flows[key].front().is_some_and(|first| first.meta.arrived + HELD <= now);
         let passed = |key: &&u64| match (self.trick, **key) {
-            (Trick::AcksLast, ACKS) | (Trick::KnowsHosts | Trick::HostsTogether, KNOWN) => true,
+            (Trick::AcksLast, ACKS) | (Trick::KnowsHosts, KNOWN) => true,
             (Trick::DelaysAcks, ACKS) => !is_free(key),
             _ => false,
         };
@@ -291,12 +288,6 @@ fn long_a_clock_that_begins_with_the_first_offset() {
 #[ignore = "it takes long: cargo xtask test --all runs it"]
 fn long_packets_with_an_offset_that_are_counted() {
     rejected(Trick::CountsOffsets, Code::Count, "it counts");
-}
-
-#[test]
-#[ignore = "it takes long: cargo xtask test --all runs it"]
-fn long_hosts_that_are_known_by_their_difference() {
-    rejected(Trick::HostsTogether, Code::Names, "it knows flows or hosts by their numbers");
 }
 
 #[test]
