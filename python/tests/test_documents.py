@@ -20,6 +20,7 @@ DOCUMENTS = [
     "docs/book/sweeps.md",
     "docs/book/evaluate.md",
     pytest.param("docs/book/judge.md", marks=pytest.mark.long),
+    pytest.param("docs/book/users/researcher.md", marks=pytest.mark.long),
 ]
 
 
