@@ -33,7 +33,7 @@ use giveway_sim::Segment;
 use crate::candidate::{Candidate, Failed, Ran, STAND_IN, run_built};
 use crate::perturbation::Perturbation;
 use crate::rejected::{Code, Rejected};
-use crate::wire::{Answer, Leaves, Mistake, Question, UNCONFINED, receive, send};
+use crate::wire::{Answer, Effects, Leaves, Mistake, Question, UNCONFINED, receive, send};
 
 /// The longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -83,7 +83,7 @@ impl Candidate for Process<'_> {
         })?;
         let channel = Rc::new(RefCell::new(channel));
         // It says that it is ready, or why not.
-        if channel.borrow_mut().answer().is_some_and(|(.., ready)| ready == UNCONFINED) {
+        if channel.borrow_mut().answer().is_some_and(|ready| ready.leaves == UNCONFINED) {
             self.has_open_process.store(true, Ordering::Relaxed);
         }
         if let Some(rejected) = channel.borrow_mut().rejected.take() {
@@ -118,9 +118,8 @@ impl Channel {
         Ok(Channel { stream, reader, buffer: Vec::new(), queues: 0, rejected: None })
     }
 
-    /// Asks, and returns the effects: the drops, the marks, and the packet that leaves. `None` after a
-    /// mistake.
-    fn ask(&mut self, question: Question) -> Option<(Vec<(u64, DropReason)>, Vec<u64>, Leaves)> {
+    /// Asks, and returns the effects. `None` after a mistake.
+    fn ask(&mut self, question: Question) -> Option<Effects> {
         if self.rejected.is_some() {
             return None;
         }
@@ -131,7 +130,7 @@ impl Channel {
         self.answer()
     }
 
-    fn answer(&mut self) -> Option<(Vec<(u64, DropReason)>, Vec<u64>, Leaves)> {
+    fn answer(&mut self) -> Option<Effects> {
         match receive(&mut self.reader, &mut self.buffer) {
             Ok(true) => {}
             Ok(false) => {
@@ -144,7 +143,7 @@ impl Channel {
             }
         }
         match Answer::read(&self.buffer) {
-            Some(Answer::Done { drops, marks, leaves }) => Some((drops, marks, leaves)),
+            Some(Answer::Done(effects)) => Some(effects),
             Some(Answer::Failed(Mistake { code, sentence })) => {
                 let sentence = sentence.chars().take(500).collect();
                 self.reject(Rejected::new(code, sentence));
@@ -209,7 +208,7 @@ impl Remote {
 
     /// Asks, and applies the drops and marks.
     fn ask(&mut self, question: Question, cx: &mut Cx<'_, Segment>) -> Option<Leaves> {
-        let (drops, marks, leaves) = self.channel.borrow_mut().ask(question)?;
+        let Effects { drops, marks, leaves } = self.channel.borrow_mut().ask(question)?;
         for number in marks {
             if let Some(packet) = self.packets.get_mut(&number) {
                 cx.mark(packet);
@@ -289,7 +288,7 @@ impl Qdisc<Segment> for Remote {
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         let asked = self.channel.borrow_mut().ask(Question::Rate { queue: self.queue, now, rate });
         // A call without a context cannot drop.
-        if asked.is_some_and(|(drops, marks, _)| !drops.is_empty() || !marks.is_empty()) {
+        if asked.is_some_and(|done| !done.drops.is_empty() || !done.marks.is_empty()) {
             self.breaks("rate_changed drops or marks packets, and may not".to_owned());
         }
     }

@@ -43,13 +43,16 @@ impl From<FolderError> for Ended {
     }
 }
 
+/// Draws the hidden change in a cell with a seed.
+pub type Drawn<'a> = dyn Fn(&str, u64) -> Perturbation + 'a;
+
 /// The purpose of runs.
 #[derive(Clone, Copy)]
 pub struct Purpose<'a> {
     /// The name in the display of the progress.
     pub title: &'a str,
     /// The hidden change in each cell with each seed.
-    pub perturbation: Option<&'a dyn Fn(&str, u64) -> Perturbation>,
+    pub perturbation: Option<&'a Drawn<'a>>,
     /// True for runs that a secret has drawn: a mistake in them says its kind only.
     pub secret: bool,
     /// True for runs that are compared with runs before: those are no replacement for them.
