@@ -1,17 +1,17 @@
 //! Candidates in a process of their own.
 //!
-//! A program in Python can read and write everything in its process, whatever is checked before: an annotation
-//! that some function of the standard library evaluates is enough. So the process of a candidate must have
+//! A program in Python can read and write everything in its process, whatever is checked before: it needs
+//! only an annotation that a function of the standard library evaluates. So the process of a candidate must have
 //! nothing worth reading, and its word must decide nothing. This end of the channel is in the process of the
-//! judge, which keeps the secret, simulates, observes, and makes the verdict. The other end ([`crate::serve`])
-//! is asked for each call of a queue, and answers which packets it drops, marks and sends. Each answer is
+//! judge, which keeps the secret, simulates, observes, and makes the verdict. It asks the other end
+//! ([`crate::serve`]) for each call of a queue, which answers what it drops, marks and sends. Each answer is
 //! checked here as a call of a module in WebAssembly is.
 //!
 //! # Decisions
 //! - A process that ran whole simulations, and returned their outcomes, could return other outcomes. Checking
 //!   them takes a second simulation of the same calls, so the first would be for nothing.
-//! - The process knows the packets that arrive, the time, and the rate of its link. It has no name of a cell or
-//!   of a link, and no seed: the word for its random numbers comes from the seed by a hash.
+//! - The process knows the packets that arrive, the time, and the rate of its link. It has no name of a cell
+//!   or of a link, and no seed: the word for its random numbers comes from the seed by a hash.
 //! - A new process for each run: state that lasts would tell a candidate how many runs came before, and so
 //!   which of them are held out.
 //! - One question and one answer for each call, and no batch. A packet that is dropped at its arrival changes
@@ -55,7 +55,7 @@ impl<'a> Process<'a> {
         Process { name: name.to_owned(), connect, has_open_process: AtomicBool::new(false) }
     }
 
-    /// True if a process could not give its files and its network up, so that only limits of resources hold it.
+    /// True if a process could not give its files and its network up: only limits of resources hold it.
     pub fn has_open_process(&self) -> bool {
         self.has_open_process.load(Ordering::Relaxed)
     }
@@ -150,7 +150,7 @@ impl Channel {
                 None
             }
             None => {
-                self.breaks("its process answers with what is no answer".to_owned());
+                self.breaks("its process sent something else than an answer".to_owned());
                 None
             }
         }

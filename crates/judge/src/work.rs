@@ -92,7 +92,7 @@ impl Bench<'_> {
             let identity = Identity::of(&prepared.scenario, &Digests::default());
             for seed in &prepared.scenario.seeds {
                 let perturbation = purpose.perturbation.map(|drawn| drawn(&prepared.cell.name, *seed));
-                // What decides the run besides the scenario and the seed, with a mark at the end of each part.
+                // What decides the run besides the scenario and the seed; each part ends with a mark.
                 let change = format!("{perturbation:?}\0{}", purpose.again).into_bytes();
                 let identity = identity.with(&[candidate.identity(), change].join(&0));
                 tasks.push((cell, *seed, perturbation));
