@@ -35,8 +35,8 @@ _SAVED = 200
 _CHANCES = 100
 #: The processor time of a run, seconds, beside its fuel.
 _SECONDS = 300
-#: Descriptors of a candidate: the channel as standard input, output and errors that nobody reads, and the two ends with
-#: which the module in Rust reads and writes. No further one can be opened.
+#: Descriptors of a candidate: the channel as standard input, output and errors that nobody reads, and two
+#: copies of the channel, with which the module in Rust reads and writes. No further one can be opened.
 _DESCRIPTORS = 5
 
 #: Instructions that jump back.
@@ -44,6 +44,8 @@ _BACK = frozenset(number for name, number in opcode.opmap.items() if "BACKWARD" 
 
 #: What functions of the allowed modules import when they are first called: a candidate has no files.
 _LATER = ("copy", "inspect", "keyword", "linecache", "reprlib", "traceback", "types", "warnings", "weakref")
+
+
 class FuelError(BaseException):
     """A call of the candidate has run too many lines and jumps."""
 

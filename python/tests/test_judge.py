@@ -101,8 +101,8 @@ def test_mistakes_are_reasons(tmp_path, body, code, said):
     assert judgement.data["rejected"]["cell"] == "rfc7928/tcp-same-window"
 
 
-#: A program that leaves the rules: the annotation is evaluated with all built-in functions. What its code leaves in
-#: ``math.found`` is the reason for which it is rejected.
+#: A program that leaves the rules: the annotation is evaluated with all built-in functions. What its code
+#: leaves in ``math.found`` is the reason for which it is rejected.
 ESCAPE = """
 import math
 from typing import get_type_hints
@@ -210,9 +210,8 @@ def test_a_process_that_answers_nonsense_breaks_the_contract(tmp_path):
 
 @pytest.mark.long
 def test_nothing_lasts_from_one_run_to_the_next(tmp_path):
-    source = QUEUE.replace("class Mine:", "made = []\n\n\nclass Mine:").replace(
-        "        self.queue = deque()", "        made.append(1)\n        assert len(made) < 5\n        self.queue = deque()"
-    )
+    source = QUEUE.replace("class Mine:", "made = []\n\n\nclass Mine:")
+    source = source.replace("self.queue = deque()", "made.append(1); assert len(made) < 5; self.queue = deque()")
     assert judged(tmp_path, source).accepted
 
 

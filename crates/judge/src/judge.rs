@@ -8,8 +8,8 @@
 //! 4. It runs in the held-out cells.
 //!
 //! A rejection is read by the program that searches. What it says about public runs may help: it names the
-//! cell, the seed and the numbers. Runs that the secret has drawn, behind a hidden change or in held-out cells,
-//! add nothing to the answer but the kind of the reason ([`Rejected::veiled`]): an exception could carry the
+//! cell, the seed and the numbers. Runs that the secret has drawn (behind a hidden change, or held out) add
+//! nothing to the answer but the kind of the reason ([`Rejected::veiled`]): an exception could carry the
 //! rate of a held-out cell in its text, and a thousand rejections would tell the cells one by one. The size
 //! and the fuel of a rejected candidate count its runs in public cells only, for the same reason.
 
@@ -88,8 +88,8 @@ const IDLE: Span = Span::s(1);
 const OVERTAKEN: f64 = 0.05;
 /// The minimum number of acknowledgements for a judgement, and the delays that are rejected: a mean time on a
 /// free link, seconds; a mean sojourn time, seconds; the ratio of the first to that of other packets; and the
-/// ratio of the second to that of all bytes. On a link that carries little but acknowledgements the second ratio
-/// is near 1, whatever goes first: they wait for each other.
+/// ratio of the second to that of all bytes. On a link that carries little but acknowledgements the second
+/// ratio is near 1, whatever goes first: they wait for each other.
 const ACKS: u64 = 50;
 const HELD_S: f64 = 0.002;
 const BEHIND_S: f64 = 0.02;
@@ -161,8 +161,8 @@ pub struct Sample {
     pub all: usize,
 }
 
-/// Runs a candidate in a few public cells, so that a caller with a clock can estimate the time of the judgement.
-/// The stores keep the runs, and [`judge_with`] does not repeat them.
+/// Runs a candidate in a few public cells, so that a caller with a clock can estimate the time of the
+/// judgement. The stores keep the runs, and [`judge_with`] does not repeat them.
 ///
 /// # Errors
 /// As [`judge`]. A mistake of the candidate is none: the judgement finds it again.

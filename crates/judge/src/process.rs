@@ -1,17 +1,17 @@
 //! Candidates in a process of their own.
 //!
-//! A program in Python can read and write everything in its process, whatever is checked before: an annotation
-//! that some function of the standard library evaluates is enough. So the process of a candidate must have
+//! A program in Python can read and write everything in its process, whatever is checked before: it needs
+//! only an annotation that a function of the standard library evaluates. So the process of a candidate must have
 //! nothing worth reading, and its word must decide nothing. This end of the channel is in the process of the
-//! judge, which keeps the secret, simulates, observes, and makes the verdict. The other end ([`crate::serve`])
-//! is asked for each call of a queue, and answers which packets it drops, marks and sends. Each answer is
+//! judge, which keeps the secret, simulates, observes, and makes the verdict. It asks the other end
+//! ([`crate::serve`]) for each call of a queue, which answers what it drops, marks and sends. Each answer is
 //! checked here as a call of a module in WebAssembly is.
 //!
 //! # Decisions
 //! - A process that ran whole simulations, and returned their outcomes, could return other outcomes. Checking
 //!   them takes a second simulation of the same calls, so the first would be for nothing.
-//! - The process knows the packets that arrive, the time, and the rate of its link. It has no name of a cell or
-//!   of a link, and no seed: the word for its random numbers comes from the seed by a hash.
+//! - The process knows the packets that arrive, the time, and the rate of its link. It has no name of a cell
+//!   or of a link, and no seed: the word for its random numbers comes from the seed by a hash.
 //! - A new process for each run: state that lasts would tell a candidate how many runs came before, and so
 //!   which of them are held out.
 //! - One question and one answer for each call, and no batch. A packet that is dropped at its arrival changes
@@ -33,7 +33,7 @@ use giveway_sim::Segment;
 use crate::candidate::{Candidate, Failed, Ran, STAND_IN, run_built};
 use crate::perturbation::Perturbation;
 use crate::rejected::{Code, Rejected};
-use crate::wire::{Answer, Leaves, Mistake, Question, UNCONFINED, receive, send};
+use crate::wire::{Answer, Effects, Leaves, Mistake, Question, UNCONFINED, receive, send};
 
 /// The longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ impl<'a> Process<'a> {
         Process { name: name.to_owned(), connect, has_open_process: AtomicBool::new(false) }
     }
 
-    /// True if a process could not give its files and its network up, so that only limits of resources hold it.
+    /// True if a process could not give its files and its network up: only limits of resources hold it.
     pub fn has_open_process(&self) -> bool {
         self.has_open_process.load(Ordering::Relaxed)
     }
@@ -83,7 +83,7 @@ impl Candidate for Process<'_> {
         })?;
         let channel = Rc::new(RefCell::new(channel));
         // It says that it is ready, or why not.
-        if channel.borrow_mut().answer().is_some_and(|(.., ready)| ready == UNCONFINED) {
+        if channel.borrow_mut().answer().is_some_and(|ready| ready.leaves == UNCONFINED) {
             self.has_open_process.store(true, Ordering::Relaxed);
         }
         if let Some(rejected) = channel.borrow_mut().rejected.take() {
@@ -118,9 +118,8 @@ impl Channel {
         Ok(Channel { stream, reader, buffer: Vec::new(), queues: 0, rejected: None })
     }
 
-    /// Asks, and returns the effects: the drops, the marks, and the packet that leaves. `None` after a
-    /// mistake.
-    fn ask(&mut self, question: Question) -> Option<(Vec<(u64, DropReason)>, Vec<u64>, Leaves)> {
+    /// Asks, and returns the effects. `None` after a mistake.
+    fn ask(&mut self, question: Question) -> Option<Effects> {
         if self.rejected.is_some() {
             return None;
         }
@@ -131,7 +130,7 @@ impl Channel {
         self.answer()
     }
 
-    fn answer(&mut self) -> Option<(Vec<(u64, DropReason)>, Vec<u64>, Leaves)> {
+    fn answer(&mut self) -> Option<Effects> {
         match receive(&mut self.reader, &mut self.buffer) {
             Ok(true) => {}
             Ok(false) => {
@@ -144,14 +143,14 @@ impl Channel {
             }
         }
         match Answer::read(&self.buffer) {
-            Some(Answer::Done { drops, marks, leaves }) => Some((drops, marks, leaves)),
+            Some(Answer::Done(effects)) => Some(effects),
             Some(Answer::Failed(Mistake { code, sentence })) => {
                 let sentence = sentence.chars().take(500).collect();
                 self.reject(Rejected::new(code, sentence));
                 None
             }
             None => {
-                self.breaks("its process answers with what is no answer".to_owned());
+                self.breaks("its process sent something else than an answer".to_owned());
                 None
             }
         }
@@ -209,7 +208,7 @@ impl Remote {
 
     /// Asks, and applies the drops and marks.
     fn ask(&mut self, question: Question, cx: &mut Cx<'_, Segment>) -> Option<Leaves> {
-        let (drops, marks, leaves) = self.channel.borrow_mut().ask(question)?;
+        let Effects { drops, marks, leaves } = self.channel.borrow_mut().ask(question)?;
         for number in marks {
             if let Some(packet) = self.packets.get_mut(&number) {
                 cx.mark(packet);
@@ -289,7 +288,7 @@ impl Qdisc<Segment> for Remote {
     fn rate_changed(&mut self, rate: Rate, now: Time) {
         let asked = self.channel.borrow_mut().ask(Question::Rate { queue: self.queue, now, rate });
         // A call without a context cannot drop.
-        if asked.is_some_and(|(drops, marks, _)| !drops.is_empty() || !marks.is_empty()) {
+        if asked.is_some_and(|done| !done.drops.is_empty() || !done.marks.is_empty()) {
             self.breaks("rate_changed drops or marks packets, and may not".to_owned());
         }
     }

@@ -57,8 +57,8 @@ impl Rejected {
         Rejected { code, sentence, cell: None, seed: None }
     }
 
-    /// The reason without anything of the run: a fixed sentence for each kind. It is for runs that a secret has
-    /// drawn.
+    /// The reason without anything of the run: a fixed sentence for each kind. It is for runs that a secret
+    /// has drawn.
     pub fn veiled(code: Code) -> Rejected {
         let what = match code {
             Code::Module => "its program cannot be set up",

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use giveway_qdisc::{Bytes, Cx, Label, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Streams};
 use giveway_sim::Segment;
 
-use crate::wire::{Answer, Leaves, Mistake, Question, UNCONFINED, receive, send};
+use crate::wire::{Answer, Effects, Leaves, Mistake, Question, UNCONFINED, receive, send};
 
 /// Builds a queue for a link; the second argument is the word for its random numbers.
 type Build<'a> = dyn FnMut(&LinkContext, u64) -> Result<Box<dyn Qdisc<Segment>>, Mistake> + 'a;
@@ -100,11 +100,11 @@ impl Served {
 }
 
 fn done(out: &mut Outbox<Segment>, leaves: Leaves) -> Answer {
-    Answer::Done {
+    Answer::Done(Effects {
         drops: out.dropped.iter().map(|(packet, why)| (number(&packet.meta), *why)).collect(),
         marks: out.marked.iter().map(number).collect(),
         leaves,
-    }
+    })
 }
 
 /// Metadata with the number of the packet in its label, which programs do not see.

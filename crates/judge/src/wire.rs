@@ -58,16 +58,20 @@ pub enum Question {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The effects of a call.
-    Done {
-        /// The packets that it drops, by number.
-        drops: Vec<(u64, DropReason)>,
-        /// The packets that it marks.
-        marks: Vec<u64>,
-        /// The packet that leaves.
-        leaves: Leaves,
-    },
+    Done(Effects),
     /// The candidate made a mistake.
     Failed(Mistake),
+}
+
+/// The effects of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effects {
+    /// The packets that it drops, by number.
+    pub drops: Vec<(u64, DropReason)>,
+    /// The packets that it marks.
+    pub marks: Vec<u64>,
+    /// The packet that leaves.
+    pub leaves: Leaves,
 }
 
 /// The packet that leaves.
@@ -245,7 +249,7 @@ impl Answer {
     /// Writes it.
     pub fn write(&self, body: &mut Vec<u8>) {
         match self {
-            Answer::Done { drops, marks, leaves } => {
+            Answer::Done(Effects { drops, marks, leaves }) => {
                 body.push(0);
                 let (kind, word) = match leaves {
                     Leaves::None => (0, 0),
@@ -292,6 +296,6 @@ impl Answer {
         while !body.0.is_empty() {
             marks.push(body.u64()?);
         }
-        Some(Answer::Done { drops, marks, leaves })
+        Some(Answer::Done(Effects { drops, marks, leaves }))
     }
 }

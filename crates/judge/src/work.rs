@@ -43,13 +43,16 @@ impl From<FolderError> for Ended {
     }
 }
 
+/// Draws the hidden change in a cell with a seed.
+pub type Drawn<'a> = dyn Fn(&str, u64) -> Perturbation + 'a;
+
 /// The purpose of runs.
 #[derive(Clone, Copy)]
 pub struct Purpose<'a> {
     /// The name in the display of the progress.
     pub title: &'a str,
     /// The hidden change in each cell with each seed.
-    pub perturbation: Option<&'a dyn Fn(&str, u64) -> Perturbation>,
+    pub perturbation: Option<&'a Drawn<'a>>,
     /// True for runs that a secret has drawn: a mistake in them says its kind only.
     pub secret: bool,
     /// True for runs that are compared with runs before: those are no replacement for them.
@@ -89,7 +92,7 @@ impl Bench<'_> {
             let identity = Identity::of(&prepared.scenario, &Digests::default());
             for seed in &prepared.scenario.seeds {
                 let perturbation = purpose.perturbation.map(|drawn| drawn(&prepared.cell.name, *seed));
-                // What decides the run besides the scenario and the seed, with a mark at the end of each part.
+                // What decides the run besides the scenario and the seed; each part ends with a mark.
                 let change = format!("{perturbation:?}\0{}", purpose.again).into_bytes();
                 let identity = identity.with(&[candidate.identity(), change].join(&0));
                 tasks.push((cell, *seed, perturbation));

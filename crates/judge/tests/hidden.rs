@@ -1,5 +1,5 @@
-//! Hidden changes do not cancel out: cheats that leave a part of the change out of what they see, or look at a
-//! difference in which it vanishes, still decide otherwise than without the change.
+//! Hidden changes do not cancel out: cheats that leave a part of the change out of what they see, or look at
+//! a difference in which it vanishes, still decide otherwise than without the change.
 //!
 //! Each cheat drops packets. A short trace passes it twice, with and without a change, and the share of
 //! packets on which it decides otherwise is counted. Judgements of some of these cheats are in `cheats.rs`.

@@ -70,8 +70,8 @@ fn long_disciplines_of_every_family_are_accepted() {
     accepted(SOME, "a secret", 1);
 }
 
-/// Counts the judgements in which an honest discipline is rejected, over many secrets, and prints them. Public
-/// runs and those of the baseline are shared, so a judgement takes a few seconds:
+/// Counts the judgements in which an honest discipline is rejected, over many secrets, and prints them.
+/// Public runs and those of the baseline are shared, so a judgement takes a few seconds:
 /// `GIVEWAY_SECRETS=0..200 cargo test --release -p giveway-judge -- --ignored --nocapture false_rejections`.
 /// `GIVEWAY_DISCIPLINES` has some of them, with commas.
 #[test]

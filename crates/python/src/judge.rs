@@ -116,8 +116,8 @@ pub fn judge_process(
     Ok(shown(&judgement.map_err(|error| raised(py, &error))?))
 }
 
-/// The process of a candidate: answers the questions of a judge over the standard input, a socket, until it is
-/// closed. Before `make` runs the program of the candidate, this process loses its files and its network.
+/// The process of a candidate: answers the questions of a judge over the standard input, a socket, until it
+/// is closed. Before `make` runs the program of the candidate, this process loses its files and its network.
 /// `make` returns the discipline, or the kind of a reason and a sentence.
 #[pyfunction]
 pub fn serve_candidate(py: Python<'_>, make: Py<PyAny>) -> PyResult<()> {
