@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -154,8 +154,7 @@ class Own:
         return self.discipline.function if isinstance(self.discipline, Rank) else self._made
 
     def _made(self, link: dict[str, Any]) -> Any:
-        defaults = dict(_parameters(self.discipline))
-        values = {name: _parsed(name, text, defaults.get(name)) for name, text in self.values}
+        values = _values(self.discipline, dict(self.values))
         return made(self.discipline, SwitchInfo(**link) if "ports" in link else PortInfo(**link), self.name, values)
 
     @property
@@ -219,6 +218,17 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, Any]]:
         if each.kind in named and each.default is not inspect.Parameter.empty and each.name not in _DESCRIBED
     ]
     return [each for each in found if each[1] is None or isinstance(each[1], (bool, int, float, str))]
+
+
+def _values(function: Callable[..., Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    """The values of parameters from their texts."""
+    defaults = dict(_parameters(function))
+    return {name: _parsed(name, text, defaults.get(name)) for name, text in texts.items()}
+
+
+def with_values(discipline: Any, texts: Mapping[str, str]) -> Any:
+    """A class with other parameters."""
+    return functools.partial(discipline, **_values(discipline, texts))
 
 
 def _parsed(name: str, text: str, default: Any) -> Any:

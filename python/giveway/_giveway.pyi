@@ -334,7 +334,7 @@ class Sweep:
         axes: Sequence[str],
         design: str,
         until: str | None,
-        own: tuple[Sequence[Any], bool] = ([], False),
+        own: tuple[Sequence[Any], bool],
     ) -> Sweep: ...
     @property
     def points(self) -> int: ...

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from . import _giveway
 from ._cluster import ClusterLost, Engine, Spec, Task
-from ._discipline import DisciplineSource, Own, own
+from ._discipline import DisciplineSource, Own, own, with_values
 from ._engines import engine_of
 from ._errors import GivewayError, ScenarioError
 from ._extras import need
@@ -264,7 +264,7 @@ class TunedComparison:
 
 def compare_tuned(
     scenario: Source,
-    spaces: Mapping[str, Mapping[str, Any]],
+    spaces: Mapping[DisciplineSource, Mapping[str, Any]],
     *,
     objective: str | Sequence[str],
     trials: int = 100,
@@ -281,7 +281,8 @@ def compare_tuned(
     Args:
         scenario: As in :func:`run`.
         spaces: The disciplines, each with its parameters and their ranges:
-            ``{"efd limit 300p": {"threshold": "log(5p,200p)"}, "codel": {"target": "lin(2ms,50ms)"}}``.
+            ``{"efd limit 300p": {"threshold": "log(5p,200p)"}, "codel": {"target": "lin(2ms,50ms)"}}``. A class is
+            one, too.
         objective: As in :func:`tune`, the same for each discipline.
         trials: The number of candidates of each discipline: the same budget.
         seeds: As in :func:`tune`.
@@ -296,15 +297,20 @@ def compare_tuned(
         raise ValueError('spaces: give at least one discipline, as in {"efd": {"threshold": (5, 200)}}')
     confirm = whole_number("confirm", confirm, 1)
     tuned: dict[str, Tuned] = {}
-    compared: list[str] = []
+    compared: list[DisciplineSource] = []
     for discipline, space in spaces.items():
         over = {f"qdisc.{key}": values for key, values in space.items()}
         found = tune(
             scenario, over, objective=objective, discipline=discipline, trials=trials, seeds=seeds, confirm=0,
             changes=changes, short=short, sampler_seed=sampler_seed, jobs=jobs, progress=progress,
         )  # fmt: skip
-        tuned[discipline] = found
-        at_its_best = _base(scenario, discipline, changes, short, found.best).disciplines[0]
+        at_its_best: DisciplineSource
+        if isinstance(discipline, str):
+            tuned[discipline] = found
+            at_its_best = _base(scenario, discipline, changes, short, found.best).disciplines[0]
+        else:
+            tuned[found.discipline] = found
+            at_its_best = with_values(discipline, {key.partition(".")[2]: value for key, value in found.best.items()})
         compared += [each for each in (discipline, at_its_best) if each not in compared]
     fresh = list(range(_FRESH, _FRESH + confirm))
     final = run(scenario, compared, fresh, changes=changes, short=short, jobs=jobs, progress=progress)
@@ -491,7 +497,7 @@ def _base(
     if values is None:
         return read
     return Scenario._of(
-        _giveway.Sweep(read._read, [f"{key}={value}" for key, value in values.items()], "grid", None).at(0)
+        _giveway.Sweep(read._read, [f"{key}={value}" for key, value in values.items()], "grid", None, ([], False)).at(0)
     )
 
 

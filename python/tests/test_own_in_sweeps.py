@@ -129,3 +129,13 @@ def test_a_class_that_fails_at_each_value_says_so():
             network(), {"qdisc.limit": (2, 40)}, objective="goodput_bps", discipline=Faulty, trials=2, seeds=1,
             confirm=0,
         )  # fmt: skip
+
+
+def test_a_class_is_compared_at_its_own_best():
+    pytest.importorskip("optuna")
+    found = giveway.compare_tuned(
+        network(), {HeadDrop: {"limit": (2, 40)}, "fifo limit 30p": {"limit": ("2p", "40p")}},
+        objective="src.call.delay_p95_s", trials=4, seeds=1, confirm=1,
+    )  # fmt: skip
+    best = found.tuned["HeadDrop"].best["qdisc.limit"]
+    assert found.run.disciplines[:2] == ["HeadDrop", f"HeadDrop limit {best}"]

@@ -103,7 +103,6 @@ impl Sweep {
     /// Checks the keys that vary, each as `KEY=VALUES`, and the scenario at each of their values. `own` has
     /// disciplines in Python, and is true if they replace the disciplines of the scenario.
     #[new]
-    #[pyo3(signature = (scenario, axes, design, until, own = (Vec::new(), false)))]
     fn new(
         py: Python<'_>,
         scenario: &Bound<'_, Scenario>,
