@@ -157,7 +157,7 @@ fn divided(stretches: &[Stretch]) -> String {
     let all: Vec<String> = stretches.iter().map(settings).collect();
     format!(
         "The recording is divided where the discipline or the rate was changed: {}. Each stretch has its own traffic, so waits compare \
-         only if the goodput was alike.",
+         only if the load was alike.",
         all.join("; ")
     )
 }
@@ -200,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// What was recorded under a discipline is reported under it, and not under the one that came later.
+    /// Packets that crossed under a discipline are reported under it, and not under the one that came later.
     #[test]
     fn a_recording_is_divided_where_its_settings_changed() {
         let stretch = |qdisc: &str, rate: &str, [from, until]: [u64; 2]| {

@@ -361,7 +361,7 @@ mod tests {
             [link.arrived, link.sent].map(|all| all.expect("it is measured").packets)
         };
         assert_eq!([packets(&first), packets(&second)], [[3, 1], [3, 3]]);
-        // Two packets for a second, three for another, then two and one: eight packet-seconds in five seconds.
+        // Two packets for a second, three for another, then two and one: 8 packet-seconds in 5 seconds.
         assert_eq!(second.summary.metrics.value("backlog_mean_packets"), Some(8.0 / 5.0));
     }
 

@@ -1,5 +1,5 @@
-//! The charts. A chart is a Vega-Lite specification and its data. Its caption describes a good result. A chart
-//! without data is left out.
+//! The charts. A chart is a Vega-Lite specification and its data. Its caption describes a good result. A
+//! chart without data is left out.
 
 mod bursts;
 mod completion;
