@@ -1,10 +1,10 @@
-//! A candidate for `giveway judge`: flows take turns, and the longest of 64 queues loses a packet if all are
-//! full.
+//! A candidate for `giveway evaluate judge`: flows take turns, and the longest of 64 queues loses a packet
+//! if all are full.
 //!
 //! ```sh
 //! rustup target add wasm32-unknown-unknown
 //! rustc --target wasm32-unknown-unknown -O --crate-type cdylib -C panic=abort turns.rs -o turns.wasm
-//! giveway judge turns.wasm
+//! giveway evaluate judge turns.wasm
 //! ```
 
 #![no_std]

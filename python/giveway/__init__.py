@@ -40,6 +40,7 @@ from ._errors import (
     Interrupted,
     MissingExtra,
     ScenarioError,
+    TrafficError,
 )
 from ._evaluate import Card, evaluate, evaluation_cells
 from ._giveway import VERSION as __version__
@@ -54,6 +55,7 @@ from ._simulation import Port, PortState, Simulation, Step
 from ._sweep import Sweep, open_sweep, query, sweep
 from ._table import Column, Table
 from ._testbed import testbed
+from ._traffic import FlowInfo, Sender, TrafficSource
 from ._tune import Candidate, Confirmation, Tuned, TunedComparison, compare_tuned, tune
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "DisciplineSource",
     "Entry",
     "Estimate",
+    "FlowInfo",
     "GivewayError",
     "GivewayWarning",
     "Interrupted",
@@ -92,12 +95,15 @@ __all__ = [
     "Run",
     "Scenario",
     "ScenarioError",
+    "Sender",
     "Simulation",
     "Source",
     "Step",
     "Sweep",
     "SwitchInfo",
     "Table",
+    "TrafficError",
+    "TrafficSource",
     "Tuned",
     "TunedComparison",
     "Wait",

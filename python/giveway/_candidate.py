@@ -1,35 +1,49 @@
-"""The process of a candidate in Python: with bounded fuel, memory and time.
+"""The process of a candidate in Python, and the process that starts it.
 
-It reads a request from its standard input, and writes the judgement to its standard output.
+``python -m giveway._candidate DESCRIPTOR`` reads the program and its limits from the standard input. Then it gets, over
+the socket of that descriptor, the end of a channel for each run, and starts a process for it: a copy of itself that
+has not seen the program. That one loses its files, its network and its limits, runs the program, and answers what the
+judge asks for each packet. It has no secret, and its answers are no verdict: ``crates/judge/src/process.rs`` has the
+reasons.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import opcode
 import os
 import resource
+import signal
+import socket
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from . import _giveway
-from ._discipline import Packet, Rank, own, rank
-from ._policy import PolicyError, checked
+from ._discipline import Own, Packet, Rank, own, rank
+from ._policy import MODULES, PolicyError, checked
 
-#: Memory of the interpreter and of the simulation, bytes, in addition to the candidate's.
+#: Memory of the interpreter beyond what it has when the program starts, bytes.
+_SPARE = 64 << 20
+#: The memory of the interpreter, bytes, where the system does not tell.
 _BASE = 1 << 30
 #: A call may use the fuel of this many calls.
 _SAVED = 200
 #: The number of exceptions that a candidate may catch.
 _CHANCES = 100
-
+#: The processor time of a run, seconds, beside its fuel.
+_SECONDS = 300
+#: Descriptors of a candidate: the channel as standard input, output and errors that nobody reads, and the two ends with
+#: which the module in Rust reads and writes. No further one can be opened.
+_DESCRIPTORS = 5
 
 #: Instructions that jump back.
 _BACK = frozenset(number for name, number in opcode.opmap.items() if "BACKWARD" in name)
 
-
+#: What functions of the allowed modules import when they are first called: a candidate has no files.
+_LATER = ("copy", "inspect", "keyword", "linecache", "reprlib", "traceback", "types", "warnings", "weakref")
 class FuelError(BaseException):
     """A call of the candidate has run too many lines and jumps."""
 
@@ -113,45 +127,80 @@ def discipline_of(names: dict[str, Any]) -> Any:
     raise PolicyError("it has neither a class with enqueue and dequeue nor a function rank(packet)")
 
 
-def refused(request: dict[str, Any], code: str, sentence: str) -> tuple[str, str]:
-    """The judgement of a candidate that did not run to its end, as text and as JSON."""
-    return _giveway.refused_candidate(request["name"], request["against"], code, sentence)
+def main(descriptor: int) -> None:
+    """Starts a process for each end of a channel that arrives at the socket of a descriptor, until it is closed."""
+    request: dict[str, Any] = json.load(sys.stdin)
+    for module in (*MODULES, *_LATER):
+        importlib.import_module(module)
+    # Ctrl-C is for the judge, which then closes the socket. Ended processes need no farewell.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(fileno=descriptor) as control:
+        while True:
+            data, ends, _, _ = socket.recv_fds(control, 1, 1)
+            if not data:
+                return
+            if os.fork() == 0:
+                _run(request, ends[0])
+            os.close(ends[0])
 
 
-def main() -> None:
-    """Judges the candidate of the request on the standard input."""
-    request = json.load(sys.stdin)
-    memory = _BASE + request["memory"]
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"] + 5))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def _run(request: dict[str, Any], end: int) -> None:
+    """Serves a run, in a process of its own, which then ends."""
+    status = 1
+    try:
+        os.dup2(end, 0)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        _limit(resource.RLIMIT_AS, _memory() + _SPARE + request["memory"])
+        _limit(resource.RLIMIT_CPU, _SECONDS)
+        _limit(resource.RLIMIT_CORE, 0)
+        _limit(resource.RLIMIT_FSIZE, 0)
+        _limit(resource.RLIMIT_NOFILE, _DESCRIPTORS)
+        _giveway.serve_candidate(lambda: _made(request))
+        status = 0
+    finally:
+        # Nothing of the process that was copied is to be written or cleaned up.
+        os._exit(status)
+
+
+def _limit(what: int, most: int) -> None:
+    _, hard = resource.getrlimit(what)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(what, (most, most))
+
+
+def _memory() -> int:
+    """The memory of this process, bytes."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return _BASE
+
+
+def _made(request: dict[str, Any]) -> Own | tuple[str, str]:
+    """The discipline of a program, or the kind of a reason for which it is rejected, and a sentence."""
 
     def ended(sentence: str) -> None:
-        _answer(*refused(request, "fuel", sentence))
-        sys.stdout.flush()
+        os.write(0, _giveway.candidate_mistake("fuel", sentence))
         os._exit(0)
 
     fuel = _Fuel(request["fuel"], ended)
     try:
         names = checked(request["source"], request["name"])
         discipline = discipline_of(names)
+        fuel.watch(names)
+        return own(_counted(discipline, fuel), 0)
     except PolicyError as error:
-        _answer(*refused(request, "module", str(error)))
-        return
+        return "module", str(error)
+    except MemoryError:
+        return "memory", f"it wants more than {request['memory']} bytes of memory"
     except Exception as error:
-        _answer(*refused(request, "crash", f"{type(error).__name__}: {error}"))
-        return
-    fuel.watch(names)
-    described = own(_counted(discipline, fuel), 0)
-    options = (request["seeds"], 1, 0, 0)
-    text, whole = _giveway.judge_discipline(
-        request["name"], described, request["against"], request["secret"], options, None
-    )
-    _answer(text, whole)
-
-
-def _answer(text: str, whole: str) -> None:
-    print(json.dumps([text, whole]))
+        return "crash", f"{type(error).__name__}: {error}"
 
 
 def _counted(discipline: Any, fuel: _Fuel) -> Any:
@@ -189,4 +238,4 @@ def _counted(discipline: Any, fuel: _Fuel) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

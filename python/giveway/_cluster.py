@@ -15,6 +15,7 @@ import hashlib
 import os
 import tempfile
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -26,6 +27,7 @@ from ._extras import need
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
+    from ._discipline import Own
     from ._scenario import Scenario
 
 Task = tuple[int, int, list[int]]
@@ -42,7 +44,13 @@ _MOST_REPEATS = 3
 
 
 class Engine(Protocol):
-    """Runs batches of tasks on workers."""
+    """Runs batches of tasks on workers.
+
+    It raises :class:`ClusterLost` if workers or their scheduler are lost.
+    """
+
+    repeats: bool
+    """True if a slow batch may run again on another worker."""
 
     def send(self, spec: Spec) -> None:
         """Brings the request to the workers, before any batch."""
@@ -88,12 +96,31 @@ class Spec:
     content: dict[str, bytes] = field(default_factory=dict[str, bytes])
     """The files by their SHA-256, unless they are on the share."""
     share: str | None = None
+    own: tuple[list[Own], bool] = ([], False)
+    """Disciplines in Python, and whether they take the place of those of the scenario."""
+    folder: str | None = None
+    """The folder of the files, for a worker on this machine."""
+    token: str = ""
+    """Another one for each call with disciplines in Python: equal sources may be different disciplines."""
 
     @classmethod
     def of(
-        cls, scenario: Scenario, axes: list[str], design: str, until: str | None, version: str, share: str | None
+        cls,
+        scenario: Scenario,
+        axes: list[str],
+        design: str,
+        until: str | None,
+        version: str,
+        share: str | None,
+        own: tuple[list[Own], bool] = ([], False),
+        here: bool = False,
     ) -> Spec:
-        """The request for workers. Files go to the share, if there is one."""
+        """The request for workers. Files go to the share, if there is one; workers on this machine have them."""
+        token = uuid.uuid4().hex if own[0] else ""
+        text, seeds = scenario._read.text, scenario._read.seeds
+        if here:
+            folder = scenario._read.packed()[1]
+            return cls(text, seeds, axes, design, until, version, own=own, folder=folder, token=token)
         files: dict[str, str] = {}
         content: dict[str, bytes] = {}
         for name, path in scenario._read.named_files():
@@ -112,17 +139,22 @@ class Spec:
                 with fsspec.open(f"{share.rstrip('/')}/{digest}", "wb") as file:
                     file.write(data)
             content = {}
-        return cls(scenario._read.text, scenario._read.seeds, axes, design, until, version, files, content, share)
+        return cls(text, seeds, axes, design, until, version, files, content, share, own, token=token)
 
     @property
     def name(self) -> str:
         """The name of this request, unique within a worker."""
         parts = [self.toml, *map(str, self.seeds), *self.axes, self.design, str(self.until), *self.files.values()]
+        parts.append(self.token)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class VersionMismatch(GivewayError):
     """A worker has another version of Giveway."""
+
+
+class ClusterLost(GivewayError):
+    """The workers of a cluster, or its scheduler, are gone."""
 
 
 _PLANS: dict[str, _giveway.Sweep] = {}
@@ -137,13 +169,13 @@ def work(spec: Spec, tasks: list[Task], where: str) -> Answer:
 def _plan(spec: Spec, where: str) -> _giveway.Sweep:
     """The plan, which a process makes once."""
     if spec.name not in _PLANS:
-        folder = tempfile.mkdtemp(prefix="giveway-")
+        folder = spec.folder or tempfile.mkdtemp(prefix="giveway-")
         for name, digest in spec.files.items():
             place = Path(folder) / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(_content(spec, digest))
         scenario = _giveway.Scenario.parse(spec.toml, folder, "scenario", []).with_seed_list(spec.seeds)
-        plan = _giveway.Sweep(scenario, spec.axes, spec.design, spec.until)
+        plan = _giveway.Sweep(scenario, spec.axes, spec.design, spec.until, spec.own)
         if plan.version != spec.version:
             raise VersionMismatch(
                 f"the worker {where} has Giveway {plan.version}, and the sweep was begun by {spec.version}: install "
@@ -180,6 +212,9 @@ def run(
         _drive(engine, plan, sweeping, progress)
     except KeyboardInterrupt as stopped:
         return sweeping.finish(), sweeping.messages, stopped
+    except ClusterLost as lost:
+        sweeping.finish()
+        raise ClusterLost(f"{lost}. Finished trials are in {out}: the same call goes on there") from lost
     except Exception:
         sweeping.finish()
         raise
@@ -224,7 +259,7 @@ def _drive(
                     return
                 continue
             handles = engine.ready(0.1)
-            if not handles and (nothing_waits or all(_is_slow(batch, seconds) for batch in waiting)):
+            if engine.repeats and not handles and (nothing_waits or all(_is_slow(batch, seconds) for batch in waiting)):
                 _repeat_slow(engine, running, seconds, answered)
             for handle in handles:
                 batch = running.pop(handle)

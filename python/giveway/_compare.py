@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from . import _giveway
 from ._errors import GivewayError
+from ._numbers import whole_number
 from ._pending import Pending, finish
 from ._progress import Progress, shown
 from ._run import Run, interrupted, jobs_of, provenance
@@ -190,8 +191,8 @@ def compare(
         raise ValueError(f'mode: write "flows" or "replay", not {mode!r}')
     if isinstance(disciplines, str):
         raise TypeError(f'disciplines is a list: write disciplines=["{disciplines}"]')
-    if seeds is not None and (not isinstance(seeds, int) or not 1 <= seeds < 2**32):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"seeds: {seeds!r} is not a number of runs; give at least 1")
+    if seeds is not None:
+        seeds = whole_number("seeds", seeds, 1, what="a number of runs")
     keep = Temporary() if out is None else None
     folder = Path(keep.name) / "comparison" if keep else Path(os.fspath(out or ""))
     asked = _Asked(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from ._cluster import Answer, Spec, Task, work
+from ._cluster import Answer, ClusterLost, Spec, Task, work
 from ._extras import need
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Generator, Hashable, Iterable
 
 #: Time between two looks for finished batches, seconds.
 _PAUSE = 0.005
@@ -18,8 +20,14 @@ _PAUSE = 0.005
 _AGAIN = 3
 
 
+#: A cluster that had workers may be without any for this time, seconds: lost ones may come back.
+_WITHOUT = 60.0
+
+
 class Dask:
     """The workers of a client of Dask."""
+
+    repeats = True
 
     def __init__(self, client: Any) -> None:
         distributed: Any = need("distributed", "a sweep on a cluster")
@@ -30,16 +38,46 @@ class Dask:
         self._spec: Spec | None = None
         self._sent: Any = None
         self._numbers = 0
+        self._lost: tuple[type[BaseException], ...] = (
+            distributed.KilledWorker,
+            distributed.scheduler.NoValidWorkerError,
+            distributed.comm.CommClosedError,
+            distributed.client.FutureCancelledError,
+            OSError,
+            TimeoutError,
+            concurrent.futures.CancelledError,
+        )
+        #: The time of the last look at which there was a worker, seconds; None before the first.
+        self._had: float | None = None
 
     def send(self, spec: Spec) -> None:
         """Hands the request to the scheduler, which sends it to each worker. A new worker, or one that takes the place
         of the last that had it, gets it too, which scattered data do not."""
         self._spec = spec
-        self._sent = self._client.submit(_given, spec, key=f"giveway-{spec.name}", pure=True)
+        with self._kept():
+            self._sent = self._client.submit(_given, spec, key=f"giveway-{spec.name}", pure=True)
 
     def threads(self) -> int:
         """The threads of all workers."""
-        return max(1, sum(self._client.nthreads().values()))
+        with self._kept():
+            threads = sum(self._client.nthreads().values())
+        now = time.monotonic()
+        if threads > 0:
+            self._had = now
+        elif self._had is not None and now - self._had > _WITHOUT:
+            raise ClusterLost(f"all workers of the cluster are gone since {_WITHOUT:.0f} s")
+        return max(1, threads)
+
+    @contextlib.contextmanager
+    def _kept(self) -> Generator[None]:
+        """Calls of the cluster, whose loss is an error of this package."""
+        try:
+            yield
+        except Exception as error:
+            # What a closed client raises has many types.
+            if not isinstance(error, self._lost) and self._client.status == "running":
+                raise
+            raise ClusterLost(f"the cluster was lost ({type(error).__name__}: {error})") from error
 
     def submit(self, tasks: list[Task], slow: Any = None) -> Hashable:
         """Starts a batch."""
@@ -84,15 +122,19 @@ class Dask:
         if handle.status == "finished":
             return answer
         # Raises the error of the batch.
-        return handle.result()
+        with self._kept():
+            return handle.result()
 
     def call(self, spec: Spec, tasks: list[Task]) -> Answer:
         """Runs tasks."""
-        return self._client.submit(_work, spec, tasks, pure=False, retries=_AGAIN).result()
+        with self._kept():
+            return self._client.submit(_work, spec, tasks, pure=False, retries=_AGAIN).result()
 
     def cancel(self, handles: Iterable[Hashable]) -> None:
         """Ends batches."""
-        self._client.cancel(list(handles))
+        # A lost cluster has nothing to end.
+        with contextlib.suppress(Exception):
+            self._client.cancel(list(handles))
 
 
 def _given(spec: Spec) -> Spec:

@@ -71,6 +71,13 @@ class DisciplineError(GivewayError):
     """
 
 
+class TrafficError(GivewayError):
+    """A source of traffic in Python that raised an exception (its cause), or that broke the contract.
+
+    The text names the source, its traffic and nodes, and the simulated time.
+    """
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during runs. What was finished is kept."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _giveway
 from ._discipline import DisciplineSource, own
+from ._numbers import whole_number
 from ._progress import Progress, shown
 from ._run import jobs_of
 
@@ -165,8 +166,7 @@ def evaluate(
         mine = own(discipline, 0)
         name = mine.name
     others = [each for each in against if each != name]
-    if tune < 0:
-        raise ValueError(f"tune is a number of settings, and not {tune}")
+    tune, seeds = whole_number("tune", tune, what="a number of settings"), whole_number("seeds", seeds)
     place = (None if out is None else os.fspath(out), [os.fspath(folder) for folder in reuse])
     options = (seeds, short, timing, tune, sensitivity, jobs_of(jobs), *place)
     with shown(progress, f"card of {name}") as watch:

@@ -6,6 +6,7 @@ from typing import Any, final
 
 __all__ = [
     "VERSION",
+    "Actions",
     "Context",
     "Frame",
     "Later",
@@ -14,6 +15,7 @@ __all__ = [
     "Request",
     "Results",
     "Scenario",
+    "Sender",
     "Simulation",
     "Sweep",
     "Sweeping",
@@ -23,6 +25,7 @@ __all__ = [
     "axis_is_numeric",
     "axis_levels",
     "axis_value",
+    "candidate_mistake",
     "compare",
     "definition",
     "estimate",
@@ -31,14 +34,16 @@ __all__ = [
     "harmless",
     "higher_is_better",
     "judge_discipline",
+    "judge_process",
     "looks",
     "main",
     "open",
     "paired",
     "processors",
-    "refused_candidate",
     "reproduce",
     "run",
+    "run_apart",
+    "serve_candidate",
     "shipped",
     "sweep_facts",
     "sweep_files",
@@ -65,6 +70,7 @@ class Scenario:
     def with_seed_list(self, seeds: Sequence[int]) -> Scenario: ...
     def bounds(self, burst: str | None) -> str: ...
     def short(self) -> Scenario: ...
+    def packed(self) -> tuple[str, str, str]: ...
     def named_files(self) -> list[tuple[str, str]]: ...
     @property
     def name(self) -> str: ...
@@ -96,6 +102,10 @@ class Frame:
     @property
     def columns(self) -> list[tuple[str, str, str]]: ...
     def values(self, name: str, most: int | None = None) -> list[Any]: ...
+    def rows(self, start: int, count: int, step: int) -> Frame: ...
+    def packed(self) -> bytes: ...
+    @staticmethod
+    def unpacked(bytes: bytes) -> Frame: ...
 
 @final
 class Results:
@@ -129,6 +139,9 @@ class Results:
     @staticmethod
     def tables() -> list[str]: ...
     def table(self, name: str) -> Frame: ...
+    def packed(self) -> tuple[str, list[tuple[str, bytes]]]: ...
+    @staticmethod
+    def unpacked(scenario: str, name: str, files: Sequence[tuple[str, bytes]]) -> Results: ...
     def report(self) -> str: ...
     def save(self, dir: str, force: bool) -> None: ...
 
@@ -175,6 +188,13 @@ class Packet:
     @property
     def reserved(self) -> int:
         """Reserved rate of the flow, bit/s; 0 for none."""
+    def __lt__(self, value: object, /) -> bool: ...
+    def __le__(self, value: object, /) -> bool: ...
+    def __gt__(self, value: object, /) -> bool: ...
+    def __ge__(self, value: object, /) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Request:
@@ -218,8 +238,33 @@ class Context:
         """The answer that no packet may leave before this time, seconds."""
 
 @final
+class Sender:
+    """The time of a call of a source of traffic in Python, and its packets."""
+    @property
+    def now(self) -> float:
+        """The time of this call, seconds."""
+    @property
+    def now_ps(self) -> int:
+        """The time of this call, picoseconds."""
+    def send(self, bytes: int, *, flow: int = 0) -> None:
+        """Sends a UDP datagram whose IP packet has this length. Packets with another number ``flow`` belong to another
+        flow."""
+    def wait(self, seconds: float) -> Wait:
+        """The answer that the next call comes after this time."""
+    def wait_until(self, time: float) -> Wait:
+        """The answer that the next call comes at this time, seconds."""
+
+@final
+class Actions:
+    def __new__(cls, spec: str, names: Sequence[str]) -> Actions: ...
+    @property
+    def values(self) -> list[float]: ...
+
+@final
 class Simulation:
-    def __new__(cls, scenario: Scenario, own: Any | None, seed: int, series: bool) -> Simulation: ...
+    def __new__(
+        cls, scenario: Scenario, own: Any | None, traffic: Sequence[Any], seed: int, series: bool
+    ) -> Simulation: ...
     def step(self, until: int) -> None: ...
     @property
     def times(self) -> tuple[int, int]: ...
@@ -234,6 +279,7 @@ class Simulation:
     def queue(self, port: int) -> list[Packet] | None: ...
     def watch(self, port: int) -> None: ...
     def change(self, port: int, spec: str) -> None: ...
+    def set_numbers(self, port: int, actions: Actions, values: Sequence[float]) -> None: ...
     def change_to_own(self, port: int, own: Any) -> None: ...
     def set_rate(self, port: int, rate: str) -> None: ...
     def set_delay(self, port: int, delay: str) -> None: ...
@@ -256,12 +302,16 @@ class Paper:
 def run(
     scenario: Scenario | None,
     base: Scenario | None,
-    own: Sequence[Any],
+    guests: tuple[Sequence[Any], Sequence[Any]],
     parallel: tuple[int, int],
     progress: Callable[[float], None] | None,
     place: tuple[str | None, bool],
     provenance: tuple[str, str],
+    apart: Callable[..., Any] | None,
 ) -> tuple[Results | None, list[str], _Interruption, Later | None]: ...
+def run_apart(
+    scenario: Scenario, own: Any, traffic: Sequence[Any], place: tuple[int, int], asked: str
+) -> list[tuple[str, bytes]]: ...
 def open(dir: str) -> Results: ...
 def looks(specs: Sequence[str]) -> list[tuple[str, str, list[int]]]: ...
 def definition(metric: str) -> tuple[str, str, str] | None: ...
@@ -278,7 +328,14 @@ def reproduce(
 
 @final
 class Sweep:
-    def __new__(cls, scenario: Scenario, axes: Sequence[str], design: str, until: str | None) -> Sweep: ...
+    def __new__(
+        cls,
+        scenario: Scenario,
+        axes: Sequence[str],
+        design: str,
+        until: str | None,
+        own: tuple[Sequence[Any], bool] = ([], False),
+    ) -> Sweep: ...
     @property
     def points(self) -> int: ...
     @property
@@ -325,7 +382,16 @@ def judge_discipline(
     options: tuple[int, int, int, int],
     progress: Callable[[float], None] | None,
 ) -> tuple[str, str]: ...
-def refused_candidate(candidate: str, against: str, code: str, sentence: str) -> tuple[str, str]: ...
+def judge_process(
+    candidate: str,
+    start: Callable[[int], object],
+    against: str,
+    secret: str,
+    options: tuple[int, int],
+    progress: Callable[[float], None] | None,
+) -> tuple[str, str]: ...
+def serve_candidate(make: Callable[[], object]) -> None: ...
+def candidate_mistake(code: str, sentence: str) -> bytes: ...
 def processors() -> int: ...
 def higher_is_better(metric: str) -> bool: ...
 def axis_levels(text: str) -> list[str] | None: ...

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,16 +17,13 @@ from ._discipline import DisciplineSource, own
 from ._progress import Progress, shown
 from ._run import jobs_of
 
-#: The process time that a candidate may take, seconds, beside its fuel.
-_SECONDS = 600
-
 
 class Judgement:
     """The judgement of a candidate. Printing it shows the score by question, or why the candidate is rejected."""
 
     def __init__(self, whole: str, text: str) -> None:
         self.data: dict[str, Any] = json.loads(whole)
-        """All numbers, as ``giveway judge --json`` prints them."""
+        """All numbers, as ``giveway evaluate judge --json`` prints them."""
         self._text = text
 
     @property
@@ -82,16 +81,17 @@ def judge(
 
     Args:
         candidate: A path to a program: ``Path("mine.wasm")``, or ``Path("mine.py")`` with a class or a function
-            ``rank(packet)``. A program in Python runs in a process of its own, and may import little. Or a discipline:
-            its name and parameters as in ``tc``, a class, or a rank. A class runs in this process, without bounds.
+            ``rank(packet)``. A program in Python runs in processes of its own, without files, network and secret, and
+            may import little. Or a discipline: its name and parameters as in ``tc``, a class, or a rank. A class runs
+            in this process, without bounds.
         against: The baseline.
         secret: The text that draws the held-out cells. Candidates that are compared need the same one, and their
             author must not know it. By default one is drawn and forgotten.
         seeds: The number of seeds of each cell.
         fuel: What a call may use on average: instructions of WebAssembly, or lines of Python. One call may use 200
             times as much.
-        memory: The most memory, bytes: of a queue in WebAssembly, or of all queues of a program in Python.
-        jobs: Runs at a time; by default one for each processor. A candidate in Python runs one at a time.
+        memory: The most memory, bytes: of a queue in WebAssembly, or of all queues of a run of a program in Python.
+        jobs: Runs at a time; by default one for each processor. A class runs one at a time.
         progress: As in :func:`run`.
 
     Raises:
@@ -103,7 +103,8 @@ def judge(
         raise ValueError(f"seeds: {seeds} is less than 1")
     if isinstance(candidate, Path):
         if candidate.suffix == ".py":
-            return _in_process(candidate, against, drawn, seeds, fuel, memory)
+            limits = {"fuel": fuel, "memory": memory}
+            return _in_processes(candidate, against, drawn, (seeds, jobs_of(jobs)), limits, progress)
         if candidate.suffix != ".wasm":
             raise ValueError(f"{candidate} is neither a program in Python (.py) nor in WebAssembly (.wasm)")
     if isinstance(candidate, str | Path):
@@ -117,44 +118,37 @@ def judge(
     return Judgement(whole, text)
 
 
-def _in_process(file: Path, against: str, secret: str, seeds: int, fuel: int, memory: int) -> Judgement:
-    """Judges a program in Python in a process with bounds."""
-    request: dict[str, Any] = {
-        "name": str(file),
-        "source": file.read_text(encoding="utf-8"),
-        "against": against,
-        "secret": secret,
-        "seeds": seeds,
-        "fuel": fuel,
-        "memory": memory,
-        "seconds": _SECONDS,
-    }
-    kept = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT")
+def _in_processes(
+    file: Path, against: str, secret: str, options: tuple[int, int], limits: dict[str, int], progress: Progress
+) -> Judgement:
+    """Judges a program in Python, which runs in processes of its own. This one keeps the secret."""
+    request: dict[str, Any] = {"name": str(file), "source": file.read_text(encoding="utf-8"), **limits}
+    kept = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
     # Hashes of texts decide the order of sets, and must not differ between runs.
     environment["PYTHONHASHSEED"] = "0"
-    process = subprocess.run(
-        [sys.executable, "-P", "-s", "-m", "giveway._candidate"],
-        input=json.dumps(request),
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode == 0 and process.stdout:
-        text, whole = json.loads(process.stdout.splitlines()[-1])
-    else:
-        text, whole = _ended(request, process)
+    mine, other = socket.socketpair()
+    with mine, shown(progress, f"judgement of {file}") as watch:
+        with other:
+            # A group of its own: it does not get Ctrl-C, and ends as a whole.
+            starter = subprocess.Popen(
+                [sys.executable, "-P", "-s", "-m", "giveway._candidate", str(other.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+            )
+        try:
+            assert starter.stdin is not None
+            with starter.stdin as stdin:
+                stdin.write(json.dumps(request).encode())
+
+            def start(end: int) -> None:
+                socket.send_fds(mine, [b"r"], [end])
+
+            text, whole = _giveway.judge_process(str(file), start, against, secret, options, watch)
+        finally:
+            os.killpg(starter.pid, signal.SIGKILL)
+            starter.wait()
     return Judgement(whole, text)
-
-
-def _ended(request: dict[str, Any], process: subprocess.CompletedProcess[str]) -> tuple[str, str]:
-    """The judgement of a process that ended without one."""
-    from ._candidate import refused
-
-    last = (process.stderr.strip().splitlines() or [""])[-1]
-    if process.returncode in (-24, -9) and not last:
-        return refused(request, "fuel", f"it took more than {_SECONDS} s of processor time")
-    if "MemoryError" in last or "memory allocation" in process.stderr:
-        return refused(request, "memory", f"it wants more than {request['memory']} bytes of memory")
-    return refused(request, "crash", f"its process ended with {process.returncode}: {last}")

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from . import _giveway
+from ._numbers import whole_number
 from ._progress import Progress, shown
 from ._run import interrupted, jobs_of
 from ._scenario import warn
@@ -175,6 +176,7 @@ def reproduce(
     """
     with TemporaryDirectory(prefix="giveway-") as temporary, shown(progress, name) as watch:
         kept = os.path.join(temporary if folder is None else os.fspath(folder), "runs.jsonl")
+        seeds = None if seeds is None else whole_number("seeds", seeds, 1)
         scope = (quick, None if figure is None else str(figure), seeds)
         study, messages, stopped = _giveway.reproduce(name, scope, jobs_of(jobs), kept, watch)
     warn(messages)

@@ -1,8 +1,9 @@
 """What a candidate in Python may use: no file, no clock, no network, and nothing of the program that judges it.
 
 The source is checked before it runs, and it runs with few built-in functions. That keeps a program that searches from
-finding a way out by chance. It does not stop an attacker: judge programs of strangers as WebAssembly, or in a
-container.
+finding a way out by chance, and gives it a message that helps. It does not stop an attacker, who reaches all of Python
+through an annotation that a function of ``typing`` evaluates. So the program runs in a process that has nothing to
+reach: see ``_candidate``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any
 _WHOLE = ("bisect", "heapq", "itertools", "math")
 #: Modules from which it may import their public names.
 _NAMES = ("collections", "dataclasses", "enum", "functools", "random", "typing")
+
+#: All modules of which a candidate may import something.
+MODULES = _WHOLE + _NAMES
 
 #: Built-in functions that reach beyond the candidate.
 _REFUSED = frozenset(

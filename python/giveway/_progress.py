@@ -10,6 +10,7 @@ from html import escape
 from typing import Any, TypeAlias
 
 from . import _giveway
+from ._numbers import is_truth
 
 Progress: TypeAlias = "bool | Callable[[float], None] | None"
 """True and False switch the progress on and off; None shows it on a terminal and in a notebook. A function is called
@@ -28,10 +29,10 @@ def shown(progress: Progress, title: str) -> Generator[Callable[[float], None] |
     if callable(progress):
         yield progress
         return
-    if progress is not None and not isinstance(progress, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if progress is not None and not is_truth(progress):
         raise TypeError(f"progress is True, False or a function of the share that is done, not {progress!r}")
     notebook = _in_notebook()
-    if progress is False or (progress is None and not notebook and not sys.stderr.isatty()):
+    if (progress is not None and not progress) or (progress is None and not notebook and not sys.stderr.isatty()):
         yield None
         return
     # The title may be the name of a file.

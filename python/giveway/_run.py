@@ -6,19 +6,22 @@ import datetime
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, as_completed
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from . import _giveway, _html
 from ._discipline import DisciplineSource, Own, own
 from ._errors import Interrupted
+from ._numbers import whole_number
 from ._pending import Pending, finish
 from ._progress import Progress, shown
 from ._scenario import Scenario, Source, checked, warn
 from ._table import Table
+from ._traffic import OwnTraffic, TrafficSources, own_traffic
 
 if TYPE_CHECKING:
     import altair
@@ -67,10 +70,32 @@ class Run:
     """The results of a scenario's runs: each discipline with each seed.
 
     Printing it gives the table of the command line. Tables are :class:`Table`; libraries of data frames take them over.
+    It can be pickled and sent to other processes. One with a folder is opened there, from the same path.
     """
 
     def __init__(self, results: _giveway.Results) -> None:
         self._results = results
+
+    def __copy__(self) -> Self:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: object) -> Self:
+        # Nothing changes results.
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = dict(self.__dict__)
+        del state["_results"]
+        state.pop("_numbers", None)
+        # A temporary folder does not outlive this process.
+        temporary = state.pop("_keep", None) is not None
+        folder = self.folder
+        if folder is not None and not temporary:
+            return _unpacked, (type(self), str(folder.absolute()), state)
+        scenario, files = self._results.packed()
+        return _unpacked, (type(self), (scenario, self._results.name, files), state)
 
     # --- tables
 
@@ -297,6 +322,7 @@ def run(
     *,
     changes: Mapping[str, Any] | None = None,
     short: bool = False,
+    traffic: TrafficSources | None = None,
     jobs: int | None = None,
     threads: int = 1,
     progress: Progress = None,
@@ -315,7 +341,10 @@ def run(
         seeds: The number of seeds (1 to that number), or a list of seeds; by default the seeds of the scenario.
         changes: Keys of the scenario to change, as in ``{"link.0.rate": "5mbit"}``.
         short: Run a quick check, with the ``[short]`` settings of the scenario.
-        jobs: Runs at a time; by default one for each processor. A discipline in Python runs alone.
+        traffic: Sources of traffic in Python (:class:`TrafficSource`), by the name of the traffic of the scenario whose
+            source each replaces, as in ``{"call": MyCall}``.
+        jobs: Runs at a time; by default one for each processor. By default runs with a discipline or a source in Python
+            follow each other in this process. With ``jobs`` they run in as many processes.
         threads: Threads of each run of a large network, with the same results.
         progress: True, False, or a function that is called with the share that is done; by default shown on a
             terminal and in a notebook.
@@ -325,8 +354,10 @@ def run(
     Raises:
         ScenarioError: The scenario has mistakes.
         DisciplineError: A discipline in Python failed, or broke the contract.
+        TrafficError: A source of traffic in Python did.
         Interrupted: Ctrl-C; its ``run`` contains the finished runs.
     """
+    guests = own_traffic(traffic)
     written: list[str] | None = None
     mine: list[Own] = []
     if disciplines is not None:
@@ -336,9 +367,9 @@ def run(
         mine = [own(each, place) for place, each in enumerate(disciplines) if not isinstance(each, str)]
         if not written and not mine:
             raise ValueError("disciplines: give at least one")
-    if mine and out is not None:
+    if (mine or guests) and out is not None:
         raise ValueError(
-            "a discipline in Python is not resumed from a folder: leave out `out`, and save the results: "
+            "a discipline or a source in Python is not resumed from a folder: leave out `out`, and save the results: "
             "run.save(folder)"
         )
 
@@ -362,17 +393,25 @@ def run(
         )
     if built_in is not None:
         warn(built_in.warnings)
-    _unique([*(built_in.disciplines if built_in else []), *(each.name for each in mine)])
+    unique([*(built_in.disciplines if built_in else []), *(each.name for each in mine)])
     finish()
     with shown(progress, read.title or read.name) as watch:
+        apart = None
+        if (mine or guests) and jobs_of(jobs) > 1:
+            contenders: list[tuple[Scenario, Own | None]] = []
+            if guests and built_in is not None:
+                contenders.append((built_in, None))
+            contenders += [(base, each) for each in mine if base is not None]
+            apart = _apart(contenders, guests, jobs_of(jobs), watch)
         results, messages, stopped, later = _giveway.run(
             built_in and built_in._read,
             base and base._read,
-            mine,
-            (jobs_of(jobs), _threads(threads)),
+            (mine, guests),
+            (jobs_of(jobs), whole_number("threads", threads, 1, 2**16 - 1, "the number of threads of a run")),
             watch,
             (None if out is None else os.fspath(out), force),
             provenance("run"),
+            apart,
         )
     warn(messages)
     if stopped is not None:
@@ -381,29 +420,53 @@ def run(
     return Run(results)
 
 
-def jobs_of(jobs: int | None) -> int:
+def _apart(
+    contenders: list[tuple[Scenario, Own | None]],
+    traffic: list[OwnTraffic],
+    jobs: int,
+    watch: Callable[[float], None] | None,
+) -> Callable[[str, list[tuple[int, int, int]]], tuple[list[Any], BaseException | None]]:
+    """A function that runs trials in processes. It returns the files of those that finished, and an interruption."""
+
+    def apart(asked: str, trials: list[tuple[int, int, int]]) -> tuple[list[Any], BaseException | None]:
+        from . import _processes
+
+        futures: list[Future[Any]] = []
+        try:
+            with _processes.Processes(min(jobs, len(trials))) as processes:
+                for number, discipline, seed in trials:
+                    scenario, each = contenders[number]
+                    arguments = (scenario, each, traffic, (discipline, seed), asked)
+                    futures.append(processes.submit(_processes.run_apart, *arguments))
+                for done, future in enumerate(as_completed(futures), 1):
+                    _processes.result(future)
+                    if watch is not None:
+                        watch(done / len(futures))
+                return [_processes.result(future) for future in futures], None
+        except KeyboardInterrupt as stopped:
+            ended = [each for each in futures if each.done() and not each.cancelled() and not each.exception()]
+            return [each.result() for each in ended], stopped
+
+    return apart
+
+
+def jobs_of(jobs: Any) -> int:
     """The number of runs at a time; 0 for one for each processor."""
-    if jobs is None:
-        return 0
-    if not isinstance(jobs, int) or isinstance(jobs, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"jobs is a number of runs at a time, not {jobs!r}")
-    if not 1 <= jobs < 2**16:
-        raise ValueError(f"jobs: {jobs} is not between 1 and 65535")
-    return jobs
+    return 0 if jobs is None else whole_number("jobs", jobs, 1, 2**16 - 1, "a number of runs at a time")
 
 
-def _threads(threads: int) -> int:
-    if not isinstance(threads, int) or isinstance(threads, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"threads is the number of threads of a run, not {threads!r}")
-    if not 1 <= threads < 2**16:
-        raise ValueError(f"threads: {threads} is not between 1 and 65535")
-    return threads
-
-
-def _unique(names: Sequence[str]) -> None:
+def unique(names: Sequence[str]) -> None:
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ValueError(f"two disciplines have the name {twice.pop()!r} in results: give one another name")
+
+
+def _unpacked(cls: type[Run], source: str | tuple[str, str, list[tuple[str, bytes]]], state: dict[str, Any]) -> Run:
+    """The results of another process: in a folder, or in memory."""
+    made = cls.__new__(cls)
+    made._results = _giveway.open(source) if isinstance(source, str) else _giveway.Results.unpacked(*source)
+    made.__dict__.update(state)
+    return made
 
 
 def interrupted(stopped: BaseException, finished: Run | Pending | None) -> BaseException:

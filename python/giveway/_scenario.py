@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import os
 import sys
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from . import _giveway
 from ._errors import GivewayWarning
+from ._numbers import plain, whole_number
 
 
 @runtime_checkable
@@ -59,7 +59,7 @@ class Scenario:
     __slots__ = ("_later", "_read")
 
     _read: _giveway.Scenario
-    _later: tuple[Callable[[_giveway.Scenario], _giveway.Scenario], ...]
+    _later: tuple[_Step, ...]
     """Seeds and short settings, which a change of another key must keep."""
 
     def __init__(
@@ -76,10 +76,9 @@ class Scenario:
             if sets:
                 read = read.changed(sets)
                 if "seeds" in checked(changes) and self._later:
-                    listed = read.seeds
-                    self._later = (*self._later, lambda read: read.with_seed_list(listed))
+                    self._later = (*self._later, read.seeds)
                 for step in self._later:
-                    read = step(read)
+                    read = _stepped(read, step)
         elif isinstance(source, Mapping):
             read = _giveway.Scenario.parse(to_toml(source), str(folder), "scenario", sets)
         elif isinstance(source, (str, os.PathLike)):
@@ -104,8 +103,8 @@ class Scenario:
         made._later = ()
         return made
 
-    def _then(self, step: Callable[[_giveway.Scenario], _giveway.Scenario]) -> Scenario:
-        made = Scenario._of(step(self._read))
+    def _then(self, step: _Step) -> Scenario:
+        made = Scenario._of(_stepped(self._read, step))
         made._later = (*self._later, step)
         return made
 
@@ -162,16 +161,14 @@ class Scenario:
     def with_seeds(self, seeds: int | Sequence[int]) -> Scenario:
         """The scenario with seeds 1 to a number, or with a list of seeds."""
         count, listed = _seeds(seeds)
-        if count is not None:
-            return self._then(lambda read: read.with_seeds(count))
-        return self._then(lambda read: read.with_seed_list(listed))
+        return self._then(listed if count is None else count)
 
     def short(self) -> Scenario:
         """The scenario of a quick check: its ``[short]`` settings, by default at most 5 s and one seed.
 
         As on the command line, these settings win over later changes of the duration.
         """
-        return self._then(lambda read: read.short())
+        return self._then(None)
 
     def to_toml(self) -> str:
         """The text of the scenario, with all changes."""
@@ -186,6 +183,16 @@ class Scenario:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __copy__(self) -> Scenario:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Scenario:
+        # Nothing changes a scenario.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, (*self._read.packed(), self._later)
+
     def __str__(self) -> str:
         return _giveway.harmless(self.to_toml())
 
@@ -194,6 +201,24 @@ class Scenario:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.to_toml())}</pre>"
+
+
+_Step: TypeAlias = "int | list[int] | None"
+"""What was set after a scenario was read: the number of seeds, a list of them, or, as None, the short settings."""
+
+
+def _stepped(read: _giveway.Scenario, step: _Step) -> _giveway.Scenario:
+    if step is None:
+        return read.short()
+    return read.with_seeds(step) if isinstance(step, int) else read.with_seed_list(step)
+
+
+def _unpacked(text: str, folder: str, name: str, later: Sequence[_Step]) -> Scenario:
+    """The scenario of another process."""
+    scenario = Scenario.from_toml(text, name=name, folder=folder)
+    for step in later:
+        scenario = scenario._then(step)
+    return scenario
 
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Scenario | HasDict"
@@ -207,19 +232,12 @@ def to_toml(keys: Mapping[str, Any]) -> str:
 
 def _seeds(seeds: Any) -> tuple[int | None, list[int]]:
     """A number of seeds, or a list of seeds."""
-    most = 2**64 - 1
-
-    def whole(value: Any) -> int:
-        if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__index__"):
-            raise TypeError(f"seeds: give a number of seeds or a list of whole numbers, not {value!r}")
-        number = operator.index(value)
-        if not 0 <= number <= most:
-            raise ValueError(f"seeds: {number} is not between 0 and {most}")
-        return number
-
+    what = "a number of seeds or a list of whole numbers"
+    # An array without dimensions is a number.
+    seeds = plain(seeds)
     if hasattr(seeds, "__iter__") and not isinstance(seeds, (str, bytes)):
-        return None, [whole(each) for each in seeds]
-    count = whole(seeds)
+        return None, [whole_number("seeds", each, 0, 2**64 - 1, what) for each in seeds]
+    count = whole_number("seeds", seeds, 0, 2**64 - 1, what)
     if not 1 <= count < 2**32:
         raise ValueError(f"seeds: {count} is not a number of seeds; give at least 1, or a list of seeds")
     return count, []
@@ -278,7 +296,7 @@ def _plain(value: Any, place: str = "") -> Any:
         return float(value)
     # Numbers and arrays of numpy and similar packages.
     if hasattr(value, "tolist"):
-        return _plain(value.tolist(), place)
+        return _plain(plain(value), place)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         items = cast("Sequence[Any]", value)
         return [_plain(each, f"{place}.{number}") for number, each in enumerate(items)]

@@ -10,6 +10,7 @@ from . import _giveway
 from ._discipline import DisciplineSource, Packet, own
 from ._run import Run, provenance
 from ._scenario import Scenario, Source, warn
+from ._traffic import TrafficSources, own_traffic
 
 #: Picoseconds of a second: the clock of a simulation counts them.
 _SECOND = 10**12
@@ -111,6 +112,10 @@ class Port:
         else:
             self._simulation.change_to_own(self._number, own(qdisc, 0))
 
+    def _set_numbers(self, actions: _giveway.Actions, values: list[float]) -> None:
+        """Sets parameters of the discipline, as `change` does without their text."""
+        self._simulation.set_numbers(self._number, actions, values)
+
     def set_rate(self, rate: str | float) -> None:
         """Changes the rate of the link from the next transmission on: ``"5mbit"``, or a number of bit/s."""
         self._simulation.set_rate(self._number, rate if isinstance(rate, str) else f"{rate:.0f}bit")
@@ -144,6 +149,7 @@ class Simulation:
         discipline: In place of the scenario's first one.
         seed: The seed.
         changes: Keys of the scenario to change.
+        traffic: Sources of traffic in Python, as in :func:`giveway.run`.
         series: Keep samples over time for tables such as ``queue``.
     """
 
@@ -154,6 +160,7 @@ class Simulation:
         *,
         seed: int = 1,
         changes: Mapping[str, Any] | None = None,
+        traffic: TrafficSources | None = None,
         series: bool = True,
     ) -> None:
         mine = None if discipline is None or isinstance(discipline, str) else own(discipline, 0)
@@ -166,7 +173,7 @@ class Simulation:
         """The seed."""
         if mine is None:
             warn(self.scenario.warnings)
-        self._simulation = _giveway.Simulation(self.scenario._read, mine, self.seed, series)
+        self._simulation = _giveway.Simulation(self.scenario._read, mine, own_traffic(traffic), self.seed, series)
         self._ports: dict[str, Port] = {}
         measured = [link.name for link in self.scenario.links if link.measured]
         self._first = measured[0] if measured else self.scenario.links[0].name

@@ -6,17 +6,19 @@ import contextlib
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _cluster, _giveway
+from ._discipline import DisciplineSource, Own, own
 from ._engines import engine_of
 from ._errors import GivewayError
 from ._extras import need
+from ._numbers import plain
 from ._progress import Progress, shown
-from ._run import interrupted_sweep, jobs_of, provenance
+from ._run import interrupted_sweep, jobs_of, provenance, unique
 from ._scenario import Scenario, Source, checked, warn
 from ._table import Table
 
@@ -114,7 +116,7 @@ def sweep(
     over: Mapping[str, Any],
     *,
     out: str | os.PathLike[str],
-    disciplines: Sequence[str] | None = None,
+    disciplines: Sequence[DisciplineSource] | None = None,
     seeds: int | Sequence[int] | None = None,
     design: str = "grid",
     until: str | None = None,
@@ -135,9 +137,10 @@ def sweep(
         scenario: As in :func:`run`.
         over: The keys that vary, each with its values: a list, a range, or a text such as ``"log(5p,200p,6)"``,
             ``"1..8"``, or ``"lin(1mbit,9mbit)"`` for draws. ``"qdisc.NAME"`` is a parameter of every compared
-            discipline that has it.
+            discipline that has it; of a class, an argument of its constructor with a default.
         out: The folder of the data set.
-        disciplines: What to compare, in place of the scenario's.
+        disciplines: What to compare, in place of the scenario's: names with parameters, classes or ranks, as in
+            :func:`run`.
         seeds: The number of seeds, or a list of seeds.
         design: ``"grid"``, ``"random:200"``, ``"lhs:200"``, ``"sobol:256"`` or ``"saltelli:64"``.
         until: End the seeds of a point with a precision, as in ``"fct_p99 within 5 %"``; `seeds` is the most, by
@@ -145,7 +148,8 @@ def sweep(
         changes: Keys of the scenario to change.
         short: Run with the ``[short]`` settings of the scenario.
         reuse: Folders of other sweeps, whose trials are taken if they are the same.
-        jobs: Trials at a time on this machine; by default one for each processor.
+        jobs: Trials at a time on this machine; by default one for each processor. By default trials with a discipline
+            in Python follow each other in this process. With ``jobs`` they run in as many processes.
         client: A client of Dask (``distributed.Client``), or the module ``ray`` after ``ray.init()``: the trials run on
             the workers of that cluster, which need only this package.
         share: A folder or an address of fsspec (``"s3://bucket/files"``) that the workers reach. Captures and traces of
@@ -155,12 +159,14 @@ def sweep(
     Raises:
         ScenarioError: The scenario is wrong at one of the values.
         ValueError: A key, a design or a precision is wrong.
-        GivewayError: The folder cannot be used, or a worker has another version.
+        DisciplineError: A discipline in Python failed, or broke the contract. The finished trials are in the folder.
+        GivewayError: The folder cannot be used, a worker has another version, or the cluster was lost.
         Interrupted: Ctrl-C. What has finished is in the folder.
     """
     if isinstance(disciplines, str):
         raise TypeError(f'disciplines is a list: write disciplines=["{disciplines}"]')
-    replaced = {} if disciplines is None else {"disciplines": list(disciplines)}
+    written, mine = contenders(disciplines)
+    replaced = {} if written is None else {"disciplines": written}
     read = Scenario(scenario, changes={**checked(changes), **replaced})
     if short:
         read = read.short()
@@ -168,18 +174,23 @@ def sweep(
         seeds = 100
     if seeds is not None:
         read = read.with_seeds(seeds)
-    warn(read.warnings)
+    # The stand-in for a discipline in Python never runs.
+    warn([] if mine[1] else read.warnings)
+    if not isinstance(over, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f'over is a dict from keys to values, as in {{"link.0.rate": ["1mbit", "5mbit"]}}, not {over!r}'
+        )
     axes = [f"{key}={_values(key, values)}" for key, values in over.items()]
-    plan = _giveway.Sweep(read._read, axes, design, until)
+    plan = _giveway.Sweep(read._read, axes, design, until, mine)
     others = [os.fspath(each) for each in reuse]
     command, _ = provenance("sweep")
     with shown(progress, read.title or read.name) as watch:
-        if client is None:
+        if client is None and not mine[0]:
             text, messages, stopped = plan.run(os.fspath(out), jobs_of(jobs), others, watch, command)
         else:
-            engine = engine_of(client)
-            spec = _cluster.Spec.of(read, axes, design, until, plan.version, share)
-            text, messages, stopped = _cluster.run(engine, plan, spec, os.fspath(out), others, watch, command)
+            with local(plan, jobs) if client is None else contextlib.nullcontext(engine_of(client)) as engine:
+                spec = _cluster.Spec.of(read, axes, design, until, plan.version, share, mine, client is None)
+                text, messages, stopped = _cluster.run(engine, plan, spec, os.fspath(out), others, watch, command)
     warn(messages)
     found = Sweep(out, json.loads(text))
     if stopped is not None:
@@ -187,8 +198,33 @@ def sweep(
     return found
 
 
+def contenders(disciplines: Sequence[DisciplineSource] | None) -> tuple[list[str] | None, tuple[list[Own], bool]]:
+    """The specifications among disciplines, or a stand-in; those in Python, and whether there are no others."""
+    if disciplines is None:
+        return None, ([], False)
+    written = [each for each in disciplines if isinstance(each, str)]
+    mine = [own(each, place) for place, each in enumerate(disciplines) if not isinstance(each, str)]
+    unique([*written, *(each.name for each in mine)] if mine else [])
+    only = bool(mine) and not written
+    return ["fifo"] if only else written, (mine, only)
+
+
+@contextlib.contextmanager
+def local(plan: _giveway.Sweep, jobs: int | None) -> Generator[_cluster.Engine]:
+    """The engine for trials in Python on this machine."""
+    from ._processes import Local, Processes
+
+    count = jobs_of(jobs)
+    if count <= 1:
+        yield Local(None, plan)
+        return
+    with Processes(count) as processes:
+        yield Local(processes, plan)
+
+
 def _values(key: str, values: Any) -> str:
     """The values of a key in the syntax of the command line."""
+    values = plain(values)
     if isinstance(values, str):
         return values
     if isinstance(values, range):
@@ -202,6 +238,7 @@ def _values(key: str, values: Any) -> str:
 
 
 def _value(key: str, value: Any) -> str:
+    value = plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -263,14 +300,14 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def print_query(words: Sequence[str]) -> int:
-    """The command ``giveway query DIR SQL``. Returns its exit code."""
+    """The command ``giveway sweep query DIR SQL``. Returns its exit code."""
     import argparse
     import sys
 
     parser = argparse.ArgumentParser(
-        prog="giveway query",
+        prog="giveway sweep query",
         description="Prints the result of a query in SQL over the data set of a sweep, by DuckDB.",
-        epilog='example: giveway query sweeps/rates "select link_0_rate_bps, discipline, avg(fct_p95_s) from trials '
+        epilog='example: giveway sweep query sweeps/rates "select link_0_rate_bps, discipline, avg(fct_p95_s) from trials '
         'group by all order by all"',
     )
     parser.add_argument("folder", metavar="DIR", help="the folder of a sweep")

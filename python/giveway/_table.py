@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+from . import _giveway
 from ._extras import need
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class Table:
 
     Times are in seconds, sizes in bytes, rates in bit/s. A missing value is null. `columns` gives the unit and the
     description of each column.
+
+    ``table["fct_s"]`` is a column, ``table[0]`` a row, and ``table[:10]`` a table of some rows, as in a list.
     """
 
     __slots__ = ("_frame", "name")
@@ -62,15 +66,53 @@ class Table:
     def __len__(self) -> int:
         return len(self._frame)
 
-    def __getitem__(self, column: str) -> list[Value]:
-        """The values of a column. For many rows, a library of data frames is faster."""
-        if not isinstance(column, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f'a table is indexed by the name of a column, as in table["qdisc"], not by {column!r}')
+    @overload
+    def __getitem__(self, column: str) -> list[Value]: ...
+    @overload
+    def __getitem__(self, column: slice) -> Table: ...
+    @overload
+    def __getitem__(self, column: SupportsIndex) -> dict[str, Value]: ...
+    def __getitem__(self, column: str | slice | SupportsIndex) -> list[Value] | Table | dict[str, Value]:
+        """The values of a column by its name, a row by its number, or the table of a slice of rows. For many rows, a
+        library of data frames is faster."""
+        if isinstance(column, slice):
+            rows = range(len(self))[column]
+            return Table(self.name, self._frame.rows(rows.start if rows else 0, len(rows), rows.step))
+        if not isinstance(column, str):
+            if isinstance(column, bool) or not hasattr(column, "__index__"):
+                raise TypeError(
+                    f'a table is indexed by the name of a column, as in table["qdisc"], by the number of a row, or by '
+                    f"a slice, not by {column!r}"
+                )
+            number = operator.index(column)
+            if not -len(self) <= number < len(self):
+                raise IndexError(f"the table {self.name} has no row {number}; it has {len(self)} rows")
+            row = self._frame.rows(number % len(self), 1, 1)
+            return {name: row.values(name)[0] for name, _, _ in row.columns}
         try:
             return self._frame.values(column)
         except KeyError:
             known = ", ".join(each.name for each in self.columns)
             raise KeyError(f"the table {self.name} has no column {column!r}; it has {known}") from None
+
+    def head(self, rows: int = 5) -> Table:
+        """The first rows; with a negative number, all but the last."""
+        return self[:rows]
+
+    def tail(self, rows: int = 5) -> Table:
+        """The last rows; with a negative number, all but the first."""
+        rows = operator.index(rows)
+        return self[max(0, len(self) - rows) if rows >= 0 else -rows :]
+
+    def __copy__(self) -> Table:
+        return Table(self.name, self._frame)
+
+    def __deepcopy__(self, memo: object) -> Table:
+        # Nothing changes the rows.
+        return Table(self.name, self._frame)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, (self.name, self._frame.packed())
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
         """The rows."""
@@ -114,6 +156,11 @@ class Table:
             f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
             f"<p>{escape(self.name)}: {len(self):,} rows{rest}</p>"
         )
+
+
+def _unpacked(name: str, packed: bytes) -> Table:
+    """The table of another process."""
+    return Table(name, _giveway.Frame.unpacked(packed))
 
 
 def _text(value: Any) -> str:

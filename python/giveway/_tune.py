@@ -9,6 +9,7 @@ The winner is compared with the scenario as it is, on seeds and scenarios that t
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +18,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from . import _giveway
-from ._cluster import Engine, Spec, Task
+from ._cluster import ClusterLost, Engine, Spec, Task
+from ._discipline import DisciplineSource, Own, own
 from ._engines import engine_of
 from ._errors import GivewayError, ScenarioError
 from ._extras import need
+from ._numbers import plain, whole_number
 from ._progress import Progress, shown
 from ._run import Estimate, Run, jobs_of, run
 from ._scenario import Scenario, Source, checked, warn
@@ -151,7 +154,7 @@ def tune(
     over: Mapping[str, Any],
     *,
     objective: str | Sequence[str],
-    discipline: str | None = None,
+    discipline: DisciplineSource | None = None,
     trials: int = 100,
     seeds: int = 10,
     confirm: int = 20,
@@ -173,7 +176,8 @@ def tune(
             discipline.
         objective: A metric such as ``"fct_p95_s"``, or several. Its definition says which direction is better: low
             for times and losses, high for rates, completed transfers and fairness.
-        discipline: The discipline; by default the only one of the scenario.
+        discipline: The discipline; by default the only one of the scenario. Of a class, the parameters are arguments of
+            its constructor with a default.
         trials: The number of candidates.
         seeds: The maximum number of seeds of a candidate; one that is measurably worse than the best ends earlier.
         confirm: The number of fresh seeds on which the winner is compared with the scenario as it is.
@@ -183,7 +187,8 @@ def tune(
         changes: Keys of the scenario to change first.
         short: Use the ``[short]`` settings of the scenarios.
         sampler_seed: The seed of the search.
-        jobs: Runs at a time; by default one for each processor. The result does not depend on it.
+        jobs: Runs at a time; by default one for each processor, or one of a class. With ``jobs``, a class runs in as
+            many processes. The result does not depend on it.
         client: A cluster, as in :func:`sweep`. The result is the same there.
         progress: As in :func:`run`.
 
@@ -195,19 +200,33 @@ def tune(
     objectives = [objective] if isinstance(objective, str) else list(objective)
     if not objectives:
         raise ValueError("objective: give at least one metric")
-    base = _base(scenario, discipline, changes, short)
+    base, mine = _base(scenario, discipline, changes, short), _mine(discipline)
+    name = mine[0].name if mine else base.disciplines[0]
     axes = {key: _axis(key, values) for key, values in over.items()}
     if not axes:
         raise ValueError('over: give at least one key, as in {"qdisc.threshold": (5, 200)}')
-    for name, least in (("trials", 1), ("seeds", 1), ("confirm", 0)):
-        value = {"trials": trials, "seeds": seeds, "confirm": confirm}[name]
-        if value < least:
-            raise ValueError(f"{name}: {value} is too few; give at least {least}")
-    warn(base.warnings)
-    engine = None if client is None else engine_of(client)
-    search = _Search(base, axes, objectives, seeds, sampler_seed, prune, engine)
-    workers = jobs_of(jobs) or (_giveway.processors() if engine is None else min(_ROUND, engine.threads()))
-    with ThreadPoolExecutor(workers) as pool, shown(progress, f"tuning {base.disciplines[0]}") as watch:
+    trials, seeds, confirm = (
+        whole_number("trials", trials, 1),
+        whole_number("seeds", seeds, 1),
+        whole_number("confirm", confirm),
+    )
+    sampler_seed = whole_number("sampler_seed", sampler_seed)
+    # The stand-in for a discipline in Python never runs.
+    warn([] if mine else base.warnings)
+    with contextlib.ExitStack() as stack:
+        engine = None if client is None else engine_of(client)
+        workers = jobs_of(jobs)
+        if mine and engine is None and workers > 1:
+            from ._processes import Local, Processes
+
+            engine = Local(stack.enter_context(Processes(workers)), None)
+        here = client is None
+        search = _Search(base, axes, objectives, seeds, sampler_seed, prune, _Place(engine, mine, here))
+        if not workers:
+            most = 1 if mine else _giveway.processors()
+            workers = most if engine is None else min(_ROUND, engine.threads())
+        pool = stack.enter_context(ThreadPoolExecutor(workers))
+        watch = stack.enter_context(shown(progress, f"tuning {name}"))
         try:
             while len(search.tried) < trials:
                 search.round(pool, min(_ROUND, trials - len(search.tried)))
@@ -219,10 +238,10 @@ def tune(
         winner, front = search.winner()
         checked_on = [base, *(_base(each, discipline, changes, short) for each in confirm_on)]
         confirmed = [
-            each for one in checked_on for each in _confirm(one, winner.values, objectives, confirm, pool, engine)
+            each for one in checked_on for each in _confirm(one, winner.values, objectives, confirm, pool, search.place)
         ]  # fmt: skip
     return Tuned(
-        base.disciplines[0], objectives, winner.values, front, [each for each in search.tried if each is not None],
+        name, objectives, winner.values, front, [each for each in search.tried if each is not None],
         confirmed, search.failed,
     )  # fmt: skip
 
@@ -275,8 +294,7 @@ def compare_tuned(
     """
     if not spaces:
         raise ValueError('spaces: give at least one discipline, as in {"efd": {"threshold": (5, 200)}}')
-    if confirm < 1:
-        raise ValueError(f"confirm: {confirm} is too few; give at least 1")
+    confirm = whole_number("confirm", confirm, 1)
     tuned: dict[str, Tuned] = {}
     compared: list[str] = []
     for discipline, space in spaces.items():
@@ -308,13 +326,13 @@ class _Search:
         seeds: int,
         sampler_seed: int,
         prune: bool,
-        engine: Engine | None,
+        place: _Place,
     ) -> None:
         optuna = need("optuna", "tuning")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.base = base
         self.axes = axes
-        self.engine = engine
+        self.place = place
         self.objectives = objectives
         self.seeds = seeds
         self.high = [_giveway.higher_is_better(metric) for metric in objectives]
@@ -391,10 +409,10 @@ class _Search:
         part: float | None = None
         try:
             if self.part is not None:
-                part = _measure(_plan(self.part, values, [1], self.engine), 0).get(self.objectives[0])
+                part = _measure(_plan(self.part, values, [1], self.place), 0).get(self.objectives[0])
                 if part is not None and bar is not None and (part < bar if self.high[0] else part > bar):
                     return Candidate(values, {self.objectives[0]: part}, 0, True), found, part
-            plan = _plan(self.base, values, list(range(1, self.seeds + 1)), self.engine)
+            plan = _plan(self.base, values, list(range(1, self.seeds + 1)), self.place)
             for seed in range(self.seeds):
                 metrics = _measure(plan, seed)
                 for place, metric in enumerate(self.objectives):
@@ -403,6 +421,8 @@ class _Search:
                     ended = self._is_worse(best[: seed + 1], found[0])
                     if ended:
                         break
+        except ClusterLost:
+            raise
         except GivewayError as error:
             return str(error)
         means: dict[str, float] = {}
@@ -456,13 +476,13 @@ class _Search:
 
 def _base(
     scenario: Source,
-    discipline: str | None,
+    discipline: DisciplineSource | None,
     changes: Mapping[str, Any] | None,
     short: bool,
     values: Mapping[str, str] | None = None,
 ) -> Scenario:
     """The scenario with one discipline."""
-    replaced = {} if discipline is None else {"disciplines": [discipline]}
+    replaced = {} if discipline is None else {"disciplines": [discipline if isinstance(discipline, str) else "fifo"]}
     read = Scenario(scenario, changes={**checked(changes), **replaced})
     if len(read.disciplines) != 1:
         raise ValueError(f"discipline: give one of {', '.join(read.disciplines)}")
@@ -473,6 +493,11 @@ def _base(
     return Scenario._of(
         _giveway.Sweep(read._read, [f"{key}={value}" for key, value in values.items()], "grid", None).at(0)
     )
+
+
+def _mine(discipline: DisciplineSource | None) -> list[Own]:
+    """A discipline in Python."""
+    return [] if discipline is None or isinstance(discipline, str) else [own(discipline, 0)]
 
 
 def _part(base: Scenario) -> Scenario | None:
@@ -488,8 +513,9 @@ def _part(base: Scenario) -> Scenario | None:
 
 def _axis(key: str, values: Any) -> str:
     """The axis of a key."""
+    values = plain(values)
     if isinstance(values, tuple):
-        pair = cast("tuple[Any, ...]", values)
+        pair = [plain(each) for each in cast("tuple[Any, ...]", values)]
         if len(pair) != 2:
             raise ValueError(f"over[{key!r}]: a range has two ends, as in (5, 200)")
         low, high = pair
@@ -499,27 +525,38 @@ def _axis(key: str, values: Any) -> str:
     if isinstance(values, str):
         return f"{key}={values}"
     if isinstance(values, Sequence):
-        return f"{key}={','.join(str(each) for each in cast('Sequence[Any]', values))}"
+        return f"{key}={','.join(str(plain(each)) for each in cast('Sequence[Any]', values))}"
     raise TypeError(f"over[{key!r}]: {values!r} is not a range, a list or a text")
 
 
 @dataclass(frozen=True)
+class _Place:
+    """Where trials run: here, in processes, or on a cluster; and the discipline in Python."""
+
+    engine: Engine | None
+    mine: list[Own]
+    here: bool
+    """True if workers are on this machine."""
+
+
+@dataclass(frozen=True)
 class _Point:
-    """A point of the search with its seeds, which runs here or on a cluster."""
+    """A point of the search with its seeds."""
 
     plan: _giveway.Sweep
     engine: Engine | None = None
     spec: Spec | None = None
 
 
-def _plan(base: Scenario, values: Mapping[str, str], seeds: list[int], engine: Engine | None) -> _Point:
+def _plan(base: Scenario, values: Mapping[str, str], seeds: list[int], place: _Place) -> _Point:
     """The plan of one point."""
     axes = [f"{key}={value}" for key, value in values.items()]
-    seeded = base.with_seeds(seeds)
-    plan = _giveway.Sweep(seeded._read, axes, "grid", None)
-    if engine is None:
+    seeded, mine = base.with_seeds(seeds), (place.mine, bool(place.mine))
+    plan = _giveway.Sweep(seeded._read, axes, "grid", None, mine)
+    if place.engine is None:
         return _Point(plan)
-    return _Point(plan, engine, Spec.of(seeded, axes, "grid", None, plan.version, None))
+    spec = Spec.of(seeded, axes, "grid", None, plan.version, None, mine, place.here)
+    return _Point(plan, place.engine, spec)
 
 
 def _measure(point: _Point, seed: int) -> dict[str, float | None]:
@@ -542,15 +579,15 @@ def _confirm(
     objectives: list[str],
     count: int,
     pool: ThreadPoolExecutor,
-    engine: Engine | None,
+    place: _Place,
 ) -> list[Confirmation]:
     """The winner and the scenario as it is, on fresh seeds."""
     if count == 0:
         return []
     fresh = list(range(_FRESH, _FRESH + count))
-    plan = _plan(base, values, fresh, engine)
+    plan = _plan(base, values, fresh, place)
     # A title does not change the runs.
-    as_it_is = _plan(base, {"title": "as it is"}, fresh, engine)
+    as_it_is = _plan(base, {"title": "as it is"}, fresh, place)
     pairs = [list(pool.map(_measure, [each] * count, range(count))) for each in (as_it_is, plan)]
     confirmed: list[Confirmation] = []
     for metric in objectives:

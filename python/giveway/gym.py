@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+from . import _giveway
 from ._extras import need
 from ._scenario import Scenario, Source
 from ._simulation import Port, Simulation, Step, picoseconds
@@ -26,6 +27,9 @@ np: Any = need("numpy", "giveway.gym")
 
 #: The entries of every observation, before the gauges.
 OBSERVED = ("backlog_packets", "sent_share", "sojourn_mean_ms", "sojourn_max_ms", "drop_share")
+
+#: The rounding of an action in single precision.
+_ROUNDING = 1e-6
 
 Reward = Callable[[Step, float], float]
 """A reward from what the port did in a step, and the share of its rate that it used."""
@@ -72,7 +76,10 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         self.render_mode = None
         self._discipline = discipline
         self._scenario = Scenario(scenario, changes={**(changes or {}), "disciplines": [discipline]})
-        self._actions = [Parameter(name, *ends) for name, ends in (actions or {"target": ("1 ms", "50 ms")}).items()]
+        self._actions = _parameters(discipline, actions or {"target": ("1 ms", "50 ms")})
+        # The names and the text of the parameters are read once, and an action only sets their numbers.
+        lowest = " ".join([discipline, *(f"{each.name} {each.value(-1.0)}" for each in self._actions)])
+        self._numbers = _giveway.Actions(lowest, [each.name for each in self._actions])
         self._interval = picoseconds(interval)
         self._now = self._end = 0
         self._port_name = port
@@ -80,7 +87,7 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         self._reward = reward
         self._simulation: Simulation | None = None
         self._port: Port | None = None
-        self._spec = ""
+        self._set: list[float] = []
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self._actions),), np.float32)
         size = len(OBSERVED) + len(self._gauges)
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
@@ -92,7 +99,7 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         self._simulation = Simulation(self._scenario, seed=drawn, series=False)
         self._now, self._end = 0, picoseconds(self._simulation.end)
         self._port = self._simulation.port(self._port_name)
-        self._spec = ""
+        self._set = []
         unknown = [name for name in self._gauges if name not in self._port.gauges]
         if unknown:
             known = ", ".join(self._port.gauges)
@@ -100,26 +107,62 @@ class QueueEnv(gymnasium.Env):  # type: ignore[misc]
         return self._observation(self._port.since(), 0.0), {"seed": drawn}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Sets the parameters, and simulates an interval. The episode is truncated at the end of the run."""
+        """Sets the parameters, and simulates an interval. The episode is truncated at the end of the run.
+
+        Args:
+            action: A number between -1 and 1 for each parameter, in their order; or a dict by their names.
+
+        Raises:
+            ValueError: The action has another shape, or a number in it is NaN or outside.
+            KeyError: A dict has an unknown key, or lacks one.
+        """
         if self._simulation is None or self._port is None:
             raise RuntimeError("call reset() before step()")
-        values = np.asarray(action, dtype=float).reshape(-1).tolist()
-        words = [f"{each.name} {each.value(x)}" for each, x in zip(self._actions, values, strict=True)]
-        spec = " ".join([self._discipline, *words])
+        numbers = [each.number(x) for each, x in zip(self._actions, self._values(action), strict=True)]
         # The port keeps its queue and the state of its discipline. An action that changes nothing costs
         # nothing.
-        if spec != self._spec:
-            self._port.change(spec)
-            self._spec = spec
+        if numbers != self._set:
+            values = [number * each.unit for each, number in zip(self._actions, numbers, strict=True)]
+            self._port._set_numbers(self._numbers, values)
+            self._set = numbers
+            words = [f"{each.name} {each.text(number)}" for each, number in zip(self._actions, numbers, strict=True)]
+            self._spec = " ".join([self._discipline, *words])
         before = self._now
         self._now = min(before + self._interval, self._end)
         self._simulation.step_ps(self._now)
         did = self._port.since()
         passed = (self._now - before) * 1e-12
         utilization = min(did.sent_bytes * 8 / (self._port.rate * passed), 1.0) if passed > 0 else 0.0
-        info = {"time": self._now * 1e-12, "discipline": spec}
+        info = {"time": self._now * 1e-12, "discipline": self._spec}
         reward = float(self._reward(did, utilization))
         return self._observation(did, utilization), reward, False, self._now >= self._end, info
+
+    def _values(self, action: Any) -> list[float]:
+        """The numbers of an action, in the order of the parameters."""
+        names = [each.name for each in self._actions]
+        if isinstance(action, Mapping):
+            given = cast("Mapping[Any, Any]", action)
+            for key in given:
+                if key not in names:
+                    raise KeyError(f"action: there is no parameter {key!r}; the parameters are {', '.join(names)}")
+            missing = [name for name in names if name not in given]
+            if missing:
+                raise KeyError(f"action: {missing[0]} is missing")
+            action = [given[name] for name in names]
+        try:
+            numbers = np.asarray(action, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(f"action: {action!r} is not an array of numbers") from None
+        if numbers.shape != self.action_space.shape and not (numbers.shape == () and len(names) == 1):
+            raise ValueError(
+                f"action: its shape is {numbers.shape}, and {self.action_space.shape} is needed: a number for each of "
+                f"{', '.join(names)}"
+            )
+        values: list[float] = numbers.reshape(-1).tolist()
+        for name, value in zip(names, values, strict=True):
+            if not -1.0 - _ROUNDING <= value <= 1.0 + _ROUNDING:
+                raise ValueError(f"action: {name} is {value}, and not a number between -1 and 1")
+        return values
 
     def close(self) -> None:
         """Ends the episode."""
@@ -152,18 +195,41 @@ class Parameter:
         if not self._low < self._high:
             raise ValueError(f"{name}: {low!r} is not below {high!r}")
         self._unit = low_unit
+        self.unit = 1.0
+        """The value of one unit in basic units: seconds, bit/s, bytes, packets."""
         self._whole = (isinstance(low, int) and isinstance(high, int)) or low_unit in ("p", "b")
         self._log = self._low > 0
 
     def value(self, x: float) -> str:
-        """The value at a number between -1 and 1; numbers outside stand for the nearer end."""
+        """The value at a number between -1 and 1, as a text."""
+        return self.text(self.number(x))
+
+    def text(self, number: float) -> str:
+        """A number of its unit as a text."""
+        return f"{number}{self._unit}"
+
+    def number(self, x: float) -> float:
+        """The value at a number between -1 and 1, in its unit."""
         share = (min(max(x, -1.0), 1.0) + 1) / 2
         if self._log:
             value = self._low * math.exp(share * math.log(self._high / self._low))
         else:
             value = self._low + share * (self._high - self._low)
-        # Three digits are more than a queue can tell apart, and few different values are parsed.
-        return f"{round(value) if self._whole else float(f'{value:.3g}')}{self._unit}"
+        # Three digits are more than a queue can tell apart.
+        return round(value) if self._whole else float(f"{value:.3g}")
+
+
+def _parameters(discipline: str, actions: Mapping[str, tuple[str | float, str | float]]) -> list[Parameter]:
+    """The parameters, each of which the discipline has, in the units of its numbers."""
+    found = [Parameter(name, *ends) for name, ends in actions.items()]
+    for each in found:
+        # A number without a unit has that of tc. Both ends are checked.
+        try:
+            highest = _giveway.Actions(f"{discipline} {each.name} {each.value(1.0)}", [each.name]).values[0]
+        except ValueError as error:
+            raise ValueError(f"actions: {each.name} of {discipline}: {error}") from None
+        each.unit = highest / each.number(1.0) if each.number(1.0) else 1.0
+    return found
 
 
 def _quantity(name: str, value: str | float) -> tuple[float, str]:

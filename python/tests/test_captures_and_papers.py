@@ -71,7 +71,7 @@ def test_a_comparison_can_be_kept(tmp_path):
         ([CAPTURE], {"rate": None, "rate_up": "1mbit"}, ValueError, "rate_down is missing"),
         ([CAPTURE], {"mode": "both"}, ValueError, 'write "flows" or "replay"'),
         ([CAPTURE], {"target": "router"}, ValueError, "unknown target"),
-        ([CAPTURE], {"seeds": 0}, ValueError, "seeds: 0"),
+        ([CAPTURE], {"seeds": 0}, ValueError, "seeds is a number of runs"),
         ([CAPTURE], {"disciplines": "fifo"}, TypeError, r'\["fifo"\]'),
         ([CAPTURE], {"disciplines": ["fifoo"]}, giveway.GivewayError, "fifoo"),
         ([CAPTURE], {"disciplines": [("fifo", "pie", "cake")]}, ValueError, "a pair of the one upstream"),

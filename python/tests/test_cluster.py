@@ -21,7 +21,7 @@ from conftest import QUICKSTART, environment
 from distributed import Client, LocalCluster
 
 import giveway
-from giveway import _cluster
+from giveway import _cluster, _dask
 
 OVER = {"link.0.rate": ["2mbit", "10mbit"], "qdisc.threshold": "log(5p,200p,3)"}
 SHORT = {"seeds": 4, "short": True}
@@ -220,3 +220,91 @@ def test_a_killed_worker_of_ray_costs_only_its_own_trials(connected: Any, tmp_pa
     assert killed
     assert there.counts == here.counts
     assert digests(here.folder) == digests(there.folder)
+
+
+# --- clusters that are lost
+
+
+def lost(tmp_path: Path, client: Any, lose: Callable[[], None]) -> None:
+    """A sweep in the middle of which the cluster is lost. It says so, and the same call goes on without it."""
+    asked = {"seeds": 16, "short": True}
+    happened: list[float] = []
+
+    def watch(share: float) -> None:
+        if share > 0.1 and not happened:
+            happened.append(share)
+            lose()
+
+    with pytest.raises(giveway.GivewayError, match="the same call goes on there") as caught:
+        giveway.sweep(QUICKSTART, OVER, out=tmp_path / "out", client=client, progress=watch, **asked)
+    assert str(tmp_path / "out") in str(caught.value)
+    again = giveway.sweep(QUICKSTART, OVER, out=tmp_path / "out", **asked)
+    assert again.complete
+    assert again.counts["had"] > 0
+
+
+def test_a_cluster_of_dask_without_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_dask, "_WITHOUT", 3.0)
+    with dask_cluster(tmp_path) as cluster:
+        lost(tmp_path, cluster.client, lambda: [worker.kill() for worker in cluster.workers])
+
+
+def test_a_scheduler_of_dask_that_ends_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_dask, "_WITHOUT", 3.0)
+    with dask_cluster(tmp_path) as cluster:
+        lost(tmp_path, cluster.client, cluster.client.cluster.close)
+
+
+def test_a_search_on_a_lost_cluster_is_an_error_and_no_failed_candidate(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path) as cluster:
+        client, closed = cluster.client, []
+
+        def watch(share: float) -> None:
+            if not closed:
+                closed.append(share)
+                client.close()
+
+        with pytest.raises(giveway.GivewayError, match="the cluster was lost"):
+            giveway.tune(
+                QUICKSTART, {"qdisc.threshold": (5, 200)}, objective="goodput_bps", discipline="efd limit 300p",
+                trials=24, seeds=2, short=True, client=client, progress=watch,
+            )  # fmt: skip
+
+
+# --- disciplines in Python
+
+
+def test_a_class_travels_to_a_cluster(client: Any, tmp_path: Path) -> None:
+    class Fifo:
+        def __init__(self, limit=30):
+            self.queue: list[giveway.Packet] = []
+            self.limit = limit
+
+        def enqueue(self, packet, cx):
+            if len(self.queue) < self.limit:
+                self.queue.append(packet)
+            else:
+                cx.drop(packet)
+
+        def dequeue(self, cx):
+            return self.queue.pop(0) if self.queue else None
+
+    asked = {"seeds": 1, "short": True, "disciplines": [Fifo, "fifo limit 30p"]}
+    over = {"qdisc.limit": [10, 20]}
+    here = giveway.sweep(QUICKSTART, over, out=tmp_path / "here", **asked)
+    there = giveway.sweep(QUICKSTART, over, out=tmp_path / "there", client=client, **asked)
+    assert there.counts == here.counts
+    assert digests(here.folder) == digests(there.folder)
+
+
+# --- the last, since it ends the cluster of Ray
+
+
+def test_a_lost_cluster_of_ray_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ray.shutdown()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": environment()})
+    try:
+        lost(tmp_path, ray, ray.shutdown)
+    finally:
+        ray.shutdown()

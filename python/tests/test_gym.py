@@ -120,3 +120,89 @@ def test_wrong_gauges_and_calls_are_named() -> None:
         env(gauges=["colour"]).reset(seed=1)
     with pytest.raises(RuntimeError, match="reset"):
         env().step(np.array([0.0]))
+
+
+def two(**options: object) -> QueueEnv:
+    return QueueEnv(network(), "codel", {"target": ("1 ms", "50 ms"), "interval": ("50 ms", "200 ms")}, **options)
+
+
+def test_an_action_may_be_a_dict_by_the_names_of_parameters() -> None:
+    made, other = two(interval="50 ms"), two(interval="50 ms")
+    made.reset(seed=1), other.reset(seed=1)
+    observation, *_, info = made.step({"interval": np.float32(1.0), "target": -1})
+    expected, *_, text = other.step(np.array([-1.0, 1.0]))
+    assert info == text
+    assert info["discipline"] == "codel target 1.0ms interval 200.0ms"
+    assert (observation == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "text"),
+    [
+        (
+            np.array([0.0]),
+            ValueError,
+            r"its shape is \(1,\), and \(2,\) is needed: a number for each of target, interval",
+        ),
+        (np.zeros((2, 1)), ValueError, r"its shape is \(2, 1\)"),
+        (0.0, ValueError, r"its shape is \(\)"),
+        ([0.0, 0.0, 0.0], ValueError, r"its shape is \(3,\)"),
+        (np.array([0.0, np.nan]), ValueError, "interval is nan, and not a number between -1 and 1"),
+        (np.array([np.inf, 0.0]), ValueError, "target is inf"),
+        ([1.5, 0.0], ValueError, "target is 1.5"),
+        ([0.0, -1.01], ValueError, "interval is -1.01"),
+        (["low", "high"], TypeError, "is not an array of numbers"),
+        (None, (TypeError, ValueError), "is not an array of numbers|its shape"),
+        ({"target": 0.0, "limit": 0.0}, KeyError, "no parameter 'limit'; the parameters are target, interval"),
+        ({"target": 0.0}, KeyError, "interval is missing"),
+        ({"target": 0.0, "interval": 2.0}, ValueError, "interval is 2.0"),
+        ({"target": 0.0, "interval": [0.0]}, (TypeError, ValueError), "action"),
+    ],
+)
+def test_a_wrong_action_is_an_error_that_names_the_parameter(action: object, kind: type, text: str) -> None:
+    made = two()
+    made.reset(seed=1)
+    before = made._simulation.now
+    with pytest.raises(kind, match=text):
+        made.step(action)
+    # The environment is as before.
+    assert made._simulation.now == before
+    made.step(np.array([0.0, 0.0], dtype=np.float32))
+
+
+def test_the_ends_of_single_precision_are_within() -> None:
+    made = two()
+    made.reset(seed=1)
+    made.step(np.nextafter(np.float32([1.0, -1.0]), np.float32([2.0, -2.0])))
+
+
+def test_a_parameter_that_the_discipline_lacks_is_named_at_once() -> None:
+    for name in ("colour", "ecn"):
+        with pytest.raises(ValueError, match=name):
+            QueueEnv(network(), "codel", {name: (1, 2)})
+    with pytest.raises(ValueError, match="target"):
+        QueueEnv(network(), "codel", {"target": (1.0, 2.0)}).step(None)
+
+
+@pytest.mark.parametrize(
+    ("discipline", "actions", "text"),
+    [
+        ("codel", {"target": ("1 ms", "50 ms"), "limit": ("10p", "1000p")}, "codel target 7.07ms limit 100p"),
+        ("fq_codel", {"quantum": (100, 1000), "target": ("1us", "1000us")}, "fq_codel quantum 316 target 31.6us"),
+        ("red", {"probability": (0.01, 1.0)}, "red probability 0.1"),
+        ("tbf", {"rate": ("1mbit", "4mbit")}, "tbf rate 2.0mbit"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:(1000p|rate 5mbit) is")
+def test_numbers_set_what_the_text_sets(discipline: str, actions: dict, text: str) -> None:
+    """An action sets numbers without their text; the run is that of the text."""
+    made = QueueEnv(network(), discipline, actions, interval="100 ms")
+    _, info = made.reset(seed=2)
+    sim = giveway.Simulation(network(), discipline, seed=info["seed"], series=False)
+    sim.port().change(text)
+    done = False
+    while not done:
+        *_, done, info = made.step(np.zeros(len(actions)))
+    assert info["discipline"] == text
+    sim.step()
+    assert made._port.state == sim.port().state

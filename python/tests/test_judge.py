@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import sys
 import textwrap
 import threading
 from pathlib import Path
@@ -97,6 +99,121 @@ def test_mistakes_are_reasons(tmp_path, body, code, said):
     judgement = judged(tmp_path, enqueue(body))
     assert (judgement.code, said in judgement.reason) == (code, True), judgement
     assert judgement.data["rejected"]["cell"] == "rfc7928/tcp-same-window"
+
+
+#: A program that leaves the rules: the annotation is evaluated with all built-in functions. What its code leaves in
+#: ``math.found`` is the reason for which it is rejected.
+ESCAPE = """
+import math
+from typing import get_type_hints
+
+class Open:
+    x: ANNOTATION
+
+get_type_hints(Open)
+
+class Mine:
+    def enqueue(self, packet, cx):
+        raise ValueError(math.found)
+
+    def dequeue(self, cx):
+        return None
+"""
+
+
+def escaped(tmp_path: Path, code: str, **asked) -> giveway.Judgement:
+    """The judgement of a program that runs this code with all of Python."""
+    code = "import gc, math, os, sys\nmath.found = 'nothing'\n" + textwrap.dedent(code)
+    return judged(tmp_path, ESCAPE.replace("ANNOTATION", repr(f"exec({code!r}, {{}})")), **asked)
+
+
+def test_a_program_that_escapes_cannot_write_its_own_judgement(tmp_path):
+    text = "mine.py is accepted, with a score of +3.000"
+    whole = {"candidate": "mine.py", "accepted": True, "rejected": None, "score": 3.0, "public": None, "cells": {}}
+    forged = json.dumps([text, json.dumps(whole)]) + "\n"
+    written = escaped(
+        tmp_path,
+        f"""
+        for descriptor in range(64):
+            try:
+                os.write(descriptor, {forged.encode()!r})
+            except OSError:
+                pass
+        os._exit(0)
+        """,
+    )
+    assert (written.accepted, written.score) == (False, None), written
+
+
+def test_a_program_that_escapes_finds_no_secret(tmp_path):
+    # The text is in no constant of the code.
+    found = escaped(
+        tmp_path,
+        """
+        text = " ".join(["only", "the", "judge", "knows"])
+        frame = sys._getframe()
+        while frame:
+            if any(text in str(value) for value in frame.f_locals.values() if type(value) in (str, dict)):
+                if frame.f_code.co_filename != "<string>":
+                    math.found = "the secret in a frame"
+            frame = frame.f_back
+        for value in gc.get_objects():
+            if type(value) is dict and value.get("secret") == text:
+                math.found = "the secret in an object"
+        if any(text in value for value in os.environ.values()):
+            math.found = "the secret in the environment"
+        """,
+        secret="only the judge knows",
+    )
+    assert (found.code, "ValueError: nothing" in str(found.reason)) == ("crash", True), found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a filter of system calls")
+def test_a_program_that_escapes_reaches_no_file_network_or_process(tmp_path):
+    reached = escaped(
+        tmp_path,
+        f"""
+        import signal, socket, subprocess
+        attempts = dict(
+            file=lambda: open({str(tmp_path / "mine.py")!r}),
+            link=lambda: os.readlink("/proc/self/exe"),
+            folder=lambda: os.listdir("/"),
+            memory=lambda: os.open("/proc/%d/mem" % os.getppid(), os.O_RDWR),
+            network=lambda: socket.socket(),
+            channel=lambda: os.dup(0),
+            process=lambda: os.fork(),
+            program=lambda: os.execv(sys.executable, [sys.executable]),
+            signal=lambda: os.kill(os.getppid(), 0),
+            limits=lambda: __import__("resource").setrlimit(4, (1, 1)),
+        )
+        for name, attempt in attempts.items():
+            try:
+                attempt()
+                math.found = "reached " + name
+                break
+            except (OSError, ValueError):
+                pass
+        """,
+    )
+    assert "ValueError: nothing" in str(reached.reason), reached
+
+
+def test_a_process_that_answers_nonsense_breaks_the_contract(tmp_path):
+    said = escaped(tmp_path, "os.write(0, bytes([9, 0, 0, 0, 7]) + bytes(8))")
+    assert said.code in ("contract", "crash"), said
+    # A packet that was never in the queue.
+    invented = b"".join([(14).to_bytes(4, "little"), bytes([0, 2]), (77).to_bytes(8, "little"), bytes(4)])
+    ready = b"".join([(14).to_bytes(4, "little"), bytes(14)])
+    said = escaped(tmp_path, f"os.write(0, {ready + 99 * invented!r})")
+    assert (said.code, "which is not in the queue" in str(said.reason)) == ("contract", True), said
+
+
+@pytest.mark.long
+def test_nothing_lasts_from_one_run_to_the_next(tmp_path):
+    source = QUEUE.replace("class Mine:", "made = []\n\n\nclass Mine:").replace(
+        "        self.queue = deque()", "        made.append(1)\n        assert len(made) < 5\n        self.queue = deque()"
+    )
+    assert judged(tmp_path, source).accepted
 
 
 @pytest.mark.long

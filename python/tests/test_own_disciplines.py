@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections import deque
+from functools import partial
 
 import pytest
 from conftest import QUICKSTART
@@ -550,3 +552,106 @@ def test_packets_and_contexts_that_outlive_the_run_do_no_harm():
         cx.drop(kept[0][0])
     kept.clear()
     assert run.fingerprint == short("fifo limit 300p").fingerprint
+
+
+def little() -> giveway.Network:
+    net = giveway.Network(duration="1 s").link("home", "isp", "5mbit", "40 ms", qdisc="compare")
+    return net.bulk("home", "isp", flows=2)
+
+
+def test_packets_are_in_the_order_of_their_numbers():
+    found = []
+
+    class Heap:
+        def __init__(self):
+            self.heap = []
+
+        def enqueue(self, packet, cx):
+            heapq.heappush(self.heap, (0, packet))
+
+        def dequeue(self, cx):
+            if len(self.heap) > 2 and not found:
+                packets = [packet for _, packet in self.heap]
+                one, two = sorted(packets)[:2]
+                found.append([packet.number for packet in sorted(packets, reverse=True)][::-1])
+                found.append((one < two, one <= two, one > two, one >= two, one == two, one != two, one <= one))
+                found.append((one == one, one in packets, len({one, two, one}), max(one, two) is two))
+                with pytest.raises(TypeError):
+                    assert one < 3
+            return heapq.heappop(self.heap)[1] if self.heap else None
+
+    run = little().run([Heap, "fifo limit 200p"], seeds=1)
+    assert found[0] == sorted(found[0])
+    assert found[1:] == [(True, True, False, False, False, True, True), (True, True, 2, True)]
+    for table in ("flows", "links", "queue"):
+        every = rows(run, table)
+        assert every[: len(every) // 2] == every[len(every) // 2 :]
+
+
+def test_a_wait_of_a_picosecond_ends_in_an_error():
+    class Impatient(Fifo):
+        def dequeue(self, cx):
+            return cx.wait(1e-12) if self.queue else None
+
+    with pytest.raises(giveway.DisciplineError, match="Impatient at .*has waited 10000 times within 1ms"):
+        little().run([Impatient], seeds=1)
+
+
+def test_a_discipline_may_look_often_at_a_queue_that_it_holds_back():
+    class Polls(Fifo):
+        def dequeue(self, cx):
+            if self.queue and cx.now_ps % 10**9:
+                return cx.wait(200e-9)
+            return self.queue.popleft() if self.queue else None
+
+    # A packet leaves only at whole milliseconds, which a step of 200 ns meets by chance.
+    net = giveway.Network(duration="20 ms").link("a", "b", "10mbit", "1 ms", qdisc="compare").bulk("a", "b")
+    assert net.run([Polls], seeds=1).complete
+
+
+@pytest.mark.parametrize("method", ["enqueue", "dequeue", "gauges", "rate_changed"])
+@pytest.mark.parametrize("kind", ["async", "generator"])
+def test_a_method_whose_call_does_not_run_it_is_refused_by_its_name(method, kind):
+    async def later(self, *_):
+        return None
+
+    def yields(self, *_):
+        yield None
+
+    wrong = type("Wrong", (Fifo,), {method: later if kind == "async" else yields})
+    with pytest.raises(
+        TypeError, match=f"Wrong.{method} {'is an `async def`' if kind == 'async' else 'has a `yield`'}"
+    ):
+        little().run([wrong], seeds=1)
+    with pytest.raises(TypeError, match=f"Wrong.{method}"):
+        giveway.Simulation(little(), wrong)
+    with pytest.raises(TypeError, match="the rank slow is an `async def`"):
+        giveway.rank(later, name="slow")
+
+
+def test_an_error_has_the_line_of_its_cause():
+    class Raises(Fifo):
+        def enqueue(self, packet, cx):
+            raise ValueError("here")
+
+    with pytest.raises(giveway.DisciplineError, match=r"enqueue raised ValueError: here \(test_own_.*.py, line \d+\)"):
+        little().run([Raises], seeds=1)
+
+
+def test_partial_sets_parameters():
+    class Short(Fifo):
+        def __init__(self, most=100):
+            super().__init__()
+            self.most = most
+
+        def enqueue(self, packet, cx):
+            if len(self.queue) < self.most:
+                self.queue.append(packet)
+            else:
+                cx.drop(packet)
+
+    run = little().run([Short, partial(Short, most=5), "fifo limit 5p"], seeds=1)
+    assert run.disciplines == ["Short", "Short most 5", "fifo limit 5p"]
+    every = rows(run, "flows")
+    third = len(every) // 3
+    assert every[third : 2 * third] == every[2 * third :] != every[:third]

@@ -68,7 +68,7 @@ def test_a_query_in_sql(done, python):
     assert found.fetchall() == [("fq_codel", 6), ("efd limit 300p", 18)]
     with pytest.raises(giveway.GivewayError, match="the query is wrong"):
         giveway.query(done.folder, "select nothing from trials")
-    printed = python("-m", "giveway", "query", str(done.folder), "select count(*) as n from trials", "--csv")
+    printed = python("-m", "giveway", "sweep", "query", str(done.folder), "select count(*) as n from trials", "--csv")
     assert printed.stdout == "n\n24\n", printed.stderr
     wrong = python("-m", "giveway", "query", str(done.folder), "selct")
     assert wrong.returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import duckdb
+import numpy as np
 import pandas
 import polars
 import pyarrow
@@ -119,7 +120,7 @@ def test_a_table_describes_itself(quick):
     with pytest.raises(KeyError, match="flows has no column 'nothing'; it has qdisc, seed"):
         flows["nothing"]
     with pytest.raises(TypeError, match="indexed by the name of a column"):
-        flows[0]
+        flows[0.0]
     assert set(giveway.Run.tables()) > set(NAMES)
 
 
@@ -154,3 +155,41 @@ def test_the_package_imports_no_other_package(python):
     )
     done = python("-c", program)
     assert done.stdout.split() == ["giveway"], done.stdout + done.stderr
+
+
+def test_a_slice_is_a_table_of_its_rows(quick):
+    table = quick.table("metrics")
+    rows, whole = list(table.rows()), table.to_polars()
+    size = len(rows)
+    for cut in (
+        slice(None), slice(3), slice(2, 9), slice(-4, None), slice(5, 2), slice(size, size + 9), slice(0, 0),
+        slice(None, None, 3), slice(None, None, -1), slice(-2, 1, -5), slice(np.int64(1), np.int8(4)),
+    ):  # fmt: skip
+        part = table[cut]
+        assert isinstance(part, giveway.Table)
+        assert (list(part), len(part), part.columns) == (rows[cut], len(rows[cut]), table.columns)
+        assert part.to_polars().equals(whole[list(range(size))[cut]])
+    assert list(table[2:9][1:3]) == rows[2:9][1:3]
+    with pytest.raises(ValueError, match="step"):
+        table[::0]
+
+
+def test_a_number_is_a_row(quick):
+    rows = list(quick.flows)
+    assert (quick.flows[0], quick.flows[-1], quick.flows[np.int64(2)]) == (rows[0], rows[-1], rows[2])
+    for wrong in (len(rows), -len(rows) - 1):
+        with pytest.raises(IndexError, match=f"no row {wrong}"):
+            quick.flows[wrong]
+    for wrong in (True, 1.0, None, np.array([1, 2])):
+        with pytest.raises(TypeError):
+            quick.flows[wrong]
+
+
+def test_head_and_tail(quick):
+    rows = list(quick.flows)
+    assert (list(quick.flows.head()), list(quick.flows.tail())) == (rows[:5], rows[-5:])
+    for many in (0, 1, 3, len(rows), len(rows) + 5, -2, -len(rows), np.int64(4)):
+        assert list(quick.flows.head(many)) == rows[:many]
+        assert list(quick.flows.tail(many)) == (rows[-many:] if many > 0 else rows[-many:] if many else [])
+    assert "3 rows" in repr(quick.flows.head(3))
+    assert "<td>" in quick.flows.head(3)._repr_html_()

@@ -110,6 +110,9 @@ cargo xtask CHORE
                    packages, the book, wheels, licences, components, checksums, and compares the fingerprints on another
                    processor (half an hour); --check builds it a second time in another folder and compares
   publishable      packs the crates that others may use (two seconds); --compile compiles each from its package
+  publish [--files DIR] [--upload]
+                   uploads these crates to crates.io and the wheels of a release to PyPI; without --upload it only checks them.
+                   CARGO_REGISTRY_TOKEN and TWINE_PASSWORD are the tokens of the accounts
   semver           compares the interfaces of these crates with the last tag's (builds cargo-semver-checks)
   changes          prints a draft of the changes since the last tag, for CHANGELOG.md (needs Python)
   image [--files DIR] [--debootstrap] [--checks]
@@ -174,6 +177,17 @@ fn main() -> ExitCode {
         ["release", rest @ ..] => release::run(&repository, rest),
         ["publishable"] => publishable::pack(&repository, false),
         ["publishable", "--compile"] => publishable::pack(&repository, true),
+        ["publish", rest @ ..] => {
+            let (upload, rest) = match rest {
+                [rest @ .., "--upload"] => (true, rest),
+                rest => (false, rest),
+            };
+            match rest {
+                [] => publishable::publish(&repository, None, upload),
+                ["--files", folder] => publishable::publish(&repository, Some(folder), upload),
+                _ => Err("publish takes --files DIR and --upload, in this order".to_owned()),
+            }
+        }
         ["semver"] => publishable::semver(&repository),
         ["changes"] => publishable::changes(&repository),
         ["image", rest @ ..] => image::run(&repository, rest),

@@ -10,6 +10,8 @@ use crate::tools;
 
 /// Version of git-cliff on the index of Python packages.
 const CLIFF: &str = "git-cliff==2.14.2";
+/// Version of twine there, which uploads wheels.
+const TWINE: &str = "twine==6.2.0";
 
 /// Packs all crates that are published. With `compile`, each package is compiled from its archive, with the
 /// archives of the others.
@@ -26,6 +28,73 @@ pub fn pack(repository: &Repository, compile: bool) -> Done {
     repository.cargo(&arguments)?;
     println!("{}", crates.join("\n"));
     Ok(())
+}
+
+/// Uploads what a release has: the crates to crates.io, and the wheels of `folder` to the index of Python
+/// packages. Without `upload` it checks everything, and uploads nothing.
+///
+/// # Errors
+/// If the account of a registry is not given, or the wheels are missing, before anything is uploaded; or if
+/// a registry refuses a file.
+pub fn publish(repository: &Repository, folder: Option<&str>, upload: bool) -> Done {
+    let folder = match folder {
+        Some(folder) => std::path::PathBuf::from(folder),
+        None => repository.target()?.join("release-files"),
+    };
+    let wheels = wheels(&folder)?;
+    let crates = crates(repository)?;
+    println!("crates.io: {}\nPyPI: {}", crates.join(", "), wheels.join(", "));
+    let given = |name: &str| std::env::var(name).is_ok_and(|value| !value.is_empty());
+    let absent: Vec<&str> = ACCOUNTS.into_iter().filter(|name| !given(name)).collect();
+    if upload && !absent.is_empty() {
+        return Err(format!(
+            "set {}: the tokens of your accounts on crates.io and PyPI",
+            absent.join(" and ")
+        ));
+    }
+    let tool = tools_of_python(repository, TWINE)?.join("bin/twine");
+    let twine = |action: &[&str]| {
+        let words: Vec<&str> = action.iter().copied().chain(wheels.iter().map(String::as_str)).collect();
+        repository.run(&tool.to_string_lossy(), &words)
+    };
+    twine(&["check"])?;
+    let mut arguments = vec!["publish", "--locked"];
+    if !upload {
+        arguments.push("--dry-run");
+    }
+    arguments.extend(crates.iter().flat_map(|name| ["--package", name]));
+    repository.cargo(&arguments)?;
+    if !upload {
+        println!("nothing was uploaded: cargo xtask publish --upload does it");
+        return Ok(());
+    }
+    twine(&["upload", "--non-interactive", "--username", "__token__"])
+}
+
+/// The variables with the tokens of the accounts, as cargo and twine read them.
+const ACCOUNTS: [&str; 2] = ["CARGO_REGISTRY_TOKEN", "TWINE_PASSWORD"];
+
+/// The wheels of a release.
+fn wheels(folder: &std::path::Path) -> Result<Vec<String>, String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let paths = entries.map(|entry| entry.path().to_string_lossy().into_owned());
+    let mut wheels: Vec<String> = paths.filter(|path| path.ends_with(".whl")).collect();
+    wheels.sort();
+    if wheels.is_empty() {
+        return Err(format!("{} has no wheels: cargo xtask release makes them", folder.display()));
+    }
+    Ok(wheels)
+}
+
+/// A program from the index of Python packages, in a folder of its own. Returns the folder.
+fn tools_of_python(repository: &Repository, package: &str) -> Result<std::path::PathBuf, String> {
+    let folder = repository.target()?.join("tools").join(package);
+    if !folder.join("done").exists() {
+        repository.run("python3", &["-m", "venv", &*folder.to_string_lossy()])?;
+        repository.run(&folder.join("bin/pip").to_string_lossy(), &["install", "--quiet", package])?;
+        fs::write(folder.join("done"), "").map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    Ok(folder)
 }
 
 /// Compares the interfaces of the crates with the last tag's, with cargo-semver-checks.
@@ -46,12 +115,7 @@ pub fn semver(repository: &Repository) -> Done {
 /// # Errors
 /// If git-cliff cannot be installed.
 pub fn changes(repository: &Repository) -> Done {
-    let folder = repository.target()?.join("tools").join(CLIFF);
-    let program = folder.join("bin/git-cliff");
-    if !program.exists() {
-        repository.run("python3", &["-m", "venv", &*folder.to_string_lossy()])?;
-        repository.run(&folder.join("bin/pip").to_string_lossy(), &["install", "--quiet", CLIFF])?;
-    }
+    let program = tools_of_python(repository, CLIFF)?.join("bin/git-cliff");
     repository.run(&program.to_string_lossy(), &["--config", "packaging/cliff.toml", "--unreleased"])
 }
 
@@ -94,6 +158,12 @@ fn missing(package: &Value) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_without_wheels_is_refused() {
+        let error = wheels(std::path::Path::new("no/such")).unwrap_err();
+        assert!(error.ends_with("has no wheels: cargo xtask release makes them"), "{error}");
+    }
 
     #[test]
     fn an_empty_key_is_missing() {

@@ -1,4 +1,4 @@
-//! `giveway bound`: prints the theoretical delay bounds of flows with reservations.
+//! `giveway plan bounds`: prints the theoretical delay bounds of flows with reservations.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -37,16 +37,16 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  giveway bound scenarios/disciplines/trr_sound.toml
-  giveway bound scenarios/disciplines/trr_sound.toml --burst 6kb
-  giveway bound scenarios/disciplines/trr_sound.toml --set 'disciplines=[\"vc\", \"wfq\", \"trr_sound width 1ms\"]'
+  giveway plan bounds scenarios/disciplines/trr_sound.toml
+  giveway plan bounds scenarios/disciplines/trr_sound.toml --burst 6kb
+  giveway plan bounds scenarios/disciplines/trr_sound.toml --set 'disciplines=[\"vc\", \"wfq\", \"trr_sound width 1ms\"]'
 
 Exit codes: 0 success, 2 the scenario is invalid or has no reservation.";
 
 /// Length of the longest discipline next to which its bounds are printed.
 const LONGEST_BESIDE: usize = 50;
 
-/// Runs `giveway bound`.
+/// Runs `giveway plan bounds`.
 pub fn bound(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let scenario = args.scenario.read(&args.file)?;
     let links = links(&scenario, args.burst)?;

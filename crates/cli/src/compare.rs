@@ -226,6 +226,8 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let several = comparison.links() > 1;
     let mut sweep = show::Sweep::default();
     let mut busy: Vec<Option<Advice>> = Vec::new();
+    // What the answer rests on comes after it.
+    let mut details = Vec::new();
     let compared = comparison.run(session, &mut |link, capture, results, reported| {
         if args.json {
             links.push(json!({
@@ -237,8 +239,8 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
                 "table": results.table.to_json(&name, results.cpu_s),
             }));
         } else {
-            show::tables(results, link, capture, (mode, &reported.situation), out)?;
-            show::findings(&reported.findings, mode, out)?;
+            show::tables(results, link, capture, (mode, &reported.situation), &mut details)?;
+            show::findings(&reported.findings, mode, &mut details)?;
         }
         sweep.add(link, &results.table, reported.advice.as_ref());
         if link.hours.as_ref().is_some_and(|hours| hours.name == "busy") {
@@ -264,6 +266,7 @@ pub fn compare(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
             _ => show::hint(out)?,
         }
     }
+    out.write_all(&details)?;
     if !args.json && args.out.is_none() && !args.quiet {
         message("--out DIR keeps all results, with a report to open in a browser");
     }

@@ -74,7 +74,7 @@ fn with_values(command: &str, arg: Arg) -> Arg {
         ("load" | "build", "discipline", _) => listed(arg, values::for_the_kernel),
         ("reproduce", _, ["PAPER"]) => listed(arg, values::papers),
         ("explain", "name", _) => listed(arg, values::explained),
-        ("search", _, ["A", "B"]) => listed(arg, values::arbiters),
+        ("search" | "capacity", _, ["A", "B"]) => listed(arg, values::arbiters),
         (_, _, ["KEY=VALUE"]) => arg.add(ArgValueCompleter::new(values::keys)),
         _ => arg,
     }

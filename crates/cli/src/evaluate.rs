@@ -201,6 +201,23 @@ pub fn evaluate(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     Ok(Outcome::Done)
 }
 
+/// Checks a discipline at the argument in which it is written.
+pub fn check_name(argument: &str, text: &str) -> Result<(), CliError> {
+    if is_real(text) {
+        return Ok(());
+    }
+    text.parse::<giveway_disciplines::Spec>().map(drop).map_err(|error| {
+        let kind = match Path::new(text).metadata() {
+            Ok(about) if about.is_dir() => "a folder",
+            Ok(_) => "a file",
+            Err(_) => return CliError::Usage(format!("{argument} \"{text}\": {error}")),
+        };
+        CliError::Usage(format!(
+            "{argument} \"{text}\": it is {kind}; write a discipline, as in \"fq_codel\""
+        ))
+    })
+}
+
 /// Prints the names and titles of cells.
 pub fn list_cells(cells: &[Cell], out: &mut dyn Write) -> Result<Outcome, CliError> {
     for cell in cells {
@@ -213,6 +230,8 @@ pub fn list_cells(cells: &[Cell], out: &mut dyn Write) -> Result<Outcome, CliErr
 fn request(args: &Args, candidate: String) -> Result<Request, CliError> {
     let against = args.against.iter().map(|spec| spec.trim().to_owned());
     let against: Vec<String> = against.filter(|spec| *spec != candidate).collect();
+    check_name("DISCIPLINE", &candidate)?;
+    against.iter().try_for_each(|spec| check_name("--against", spec))?;
     if let (Some(real), false) =
         (std::iter::once(&candidate).chain(&against).find(|spec| is_real(spec)), args.testbed)
     {

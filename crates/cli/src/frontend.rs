@@ -78,7 +78,7 @@ fn left(bar: &ProgressState, out: &mut dyn std::fmt::Write) {
 
 /// A clock of real time, which counts from now.
 #[expect(clippy::disallowed_methods, reason = "progress is for people, and changes no result")]
-fn clock() -> impl Fn() -> Duration {
+pub fn clock() -> impl Fn() -> Duration {
     let began = Instant::now();
     move || began.elapsed()
 }

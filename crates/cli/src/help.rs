@@ -10,14 +10,8 @@ use crate::terminal;
 const TASKS: [(&str, &[&str]); 7] = [
     ("Begin", &["demo", "doctor", "book"]),
     ("Compare disciplines on a capture of your own link", &["compare"]),
-    (
-        "Simulate",
-        &[
-            "init", "check", "run", "sweep", "merge", "query", "evaluate", "judge", "bound", "search",
-            "report",
-        ],
-    ),
-    ("Real frames", &["live", "control", "reserve", "testbed"]),
+    ("Simulate", &["init", "check", "run", "sweep", "evaluate", "plan", "report"]),
+    ("Real frames", &["live", "testbed"]),
     ("The kernel of Linux", &["kernel"]),
     ("Papers", &["reproduce"]),
     ("Tools", &["list", "explain", "replay-check", "schema", "completions", "man", "help"]),
@@ -61,21 +55,43 @@ fn tasks(program: &Command, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
-    use crate::Giveway;
+    use crate::program;
 
     #[test]
     fn each_command_has_one_task() {
         let mut listed: Vec<&str> = TASKS.iter().flat_map(|(_, names)| *names).copied().collect();
         listed.retain(|name| *name != "help");
         listed.sort_unstable();
-        let program = Giveway::command();
+        let program = program();
         let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
         let mut known: Vec<&str> = commands.map(Command::get_name).collect();
         known.sort_unstable();
         assert_eq!(listed, known);
+    }
+
+    #[test]
+    fn the_short_help_has_ten_flags() {
+        fn flags(command: &Command) -> usize {
+            let shown = |arg: &&clap::Arg| {
+                !arg.is_positional() && !arg.is_hide_set() && !arg.is_hide_short_help_set()
+            };
+            command.get_arguments().filter(shown).count()
+        }
+        fn check(command: &Command) {
+            assert!(flags(command) <= 10, "{} shows {} flags", command.get_name(), flags(command));
+            command.get_subcommands().filter(|command| !command.is_hide_set()).for_each(check);
+        }
+        let program = arranged(program());
+        check(&program);
+        // A list whose names are wrong would show fewer.
+        for name in ["run", "sweep", "evaluate", "compare", "testbed", "live"] {
+            assert_eq!(flags(program.find_subcommand(name).unwrap()), 10, "{name}");
+        }
+        for (above, name) in [("evaluate", "judge"), ("plan", "capacity"), ("live", "reserve")] {
+            let command = program.find_subcommand(above).and_then(|above| above.find_subcommand(name));
+            assert_eq!(flags(command.unwrap()), 10, "{name}");
+        }
     }
 
     /// Renders the help of a command and its subcommands, and checks that each line of examples is in it.
@@ -96,7 +112,7 @@ mod tests {
     #[test]
     fn examples_are_not_wrapped() {
         for width in [80, 100] {
-            let mut program = arranged(Giveway::command());
+            let mut program = arranged(program());
             program.build();
             assert!(examples_are_whole(&mut program, width) > 50, "most commands have examples");
         }

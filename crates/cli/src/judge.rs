@@ -1,24 +1,27 @@
-//! `giveway judge`: the judgement of a discipline that a program has searched for.
+//! `giveway evaluate judge`: the judgement of a discipline that a program has searched for.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::value_parser;
 use giveway_evaluate::EvaluateError;
 use giveway_files::input;
 use giveway_judge::{
-    Candidate, Judgement, Observed, Rejected, Request, Stores, json, judge_with, named, public, text,
+    Candidate, Judgement, Observed, Rejected, Request, Sample, Stores, json, judge_with, named, public,
+    sample, sample_baseline, text,
 };
 use giveway_qdisc::Bytes;
 use giveway_record::dataset::Measured;
 use giveway_record::{FolderError, Lock, write_whole};
 use giveway_runner::Outcome;
-use giveway_trials::{Lines, Reuse, Reusing, processors};
+use giveway_trials::{Frontend, Lines, Reuse, Reusing, processors};
 use giveway_wasm::Limits;
 
 use crate::error::CliError;
-use crate::evaluate::{file_name, list_cells, wrong};
-use crate::frontend::Terminal;
+use crate::evaluate::{check_name, file_name, list_cells, wrong};
+use crate::frontend::{Terminal, clock};
+use crate::progress::words;
 use crate::{show, stop};
 
 /// Judges a discipline that a program has searched for, such as a language model or an evolution.
@@ -78,15 +81,15 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  giveway judge mine.wasm --secret secret.txt --json   # one candidate of a search
-  giveway judge \"efd limit 200p\" --against cake
-  giveway judge --list-cells                           # the public cells
+  giveway evaluate judge mine.wasm --secret secret.txt --json   # one candidate of a search
+  giveway evaluate judge \"efd limit 200p\" --against cake
+  giveway evaluate judge --list-cells                           # the public cells
 
 docs/book/judge.md has the interface of a module, and an example of one.
 
 Exit codes: 0 accepted, 1 rejected or failed, 2 wrong usage, 130 interrupted.";
 
-/// Runs `giveway judge`.
+/// Runs `giveway evaluate judge`.
 pub fn judge(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     if args.list_cells {
         return list_cells(&public(), out);
@@ -140,7 +143,9 @@ fn judged(
         show::message(&format!("{} has {found} runs, which are not repeated", dir.display()));
     }
     let stores = Stores { candidate: &own, baseline: &Reusing::new(&baseline, other) };
-    match judge_with(candidate, request, stores, frontend) {
+    // The runs that are left of a judgement that was stopped are not known.
+    let estimated = if found == 0 { estimated(candidate, request, stores, frontend) } else { Ok(()) };
+    match estimated.and_then(|()| judge_with(candidate, request, stores, frontend)) {
         Err(EvaluateError::Stopped) => {
             let all = match args.secret {
                 Some(_) => "",
@@ -160,12 +165,33 @@ fn judged(
     }
 }
 
+/// Says how long the judgement takes, from a few of its runs, which are not repeated.
+fn estimated(
+    candidate: &dyn Candidate,
+    request: &Request,
+    stores: Stores<'_>,
+    frontend: &Terminal,
+) -> Result<(), EvaluateError> {
+    let clock = clock();
+    let of_candidate = sample(candidate, request, stores, frontend)?;
+    let middle = clock();
+    let of_baseline = sample_baseline(request, stores, frontend)?;
+    let rest = |sample: Sample, took: Duration| took.mul_f64(sample.all as f64 / sample.runs as f64);
+    let all = rest(of_candidate, middle) + rest(of_baseline, clock() - middle);
+    frontend.remark(&format!("{} runs, about {}", of_candidate.all + of_baseline.all, words(all)));
+    Ok(())
+}
+
 /// The candidate, or the reason for which its module is rejected before it runs.
 fn candidate(args: &Args, name: &str) -> Result<Result<Box<dyn Candidate + Send>, Rejected>, CliError> {
     if name.ends_with(".py") {
         return Err(CliError::Usage(format!(
             "{name} is written in Python: judge it there, with giveway.judge(...); see docs/book/judge.md"
         )));
+    }
+    check_name("--against", &args.against)?;
+    if !name.ends_with(".wasm") {
+        check_name("CANDIDATE", name)?;
     }
     let limits = Limits { fuel: args.fuel, memory: args.memory, ..Limits::default() };
     named(name, limits).map_err(|error| CliError::Usage(format!("{name} cannot be read: {error}")))

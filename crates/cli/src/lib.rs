@@ -52,10 +52,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use giveway_program::commands::{NAMES, NetCommand};
 use giveway_program::output::Output;
-use giveway_program::{headings, other, provenance, rates, terminal};
+use giveway_program::{doors, headings, other, provenance, rates, terminal};
 use giveway_qdisc::Bytes;
 use giveway_runner::{Outcome, RunnerError};
 use giveway_scenario::Scenario;
@@ -116,6 +116,11 @@ enum Command {
     WriteRecording(write_recording::Args),
 }
 
+/// The definition of the whole command line.
+fn program() -> clap::Command {
+    doors::arranged(Giveway::command())
+}
+
 /// The exit code of an outcome.
 fn exit_code(outcome: Outcome) -> u8 {
     match outcome {
@@ -128,7 +133,7 @@ fn exit_code(outcome: Outcome) -> u8 {
 
 /// The reference page of all commands, in Markdown.
 pub fn reference() -> String {
-    reference::page(Giveway::command())
+    reference::page(program())
 }
 
 /// Runs the command in the arguments of this process. Returns its exit code.
@@ -150,10 +155,9 @@ pub fn main_of(arguments: Vec<OsString>, program: PathBuf) -> u8 {
 /// # Errors
 /// The message of a command that fails or is wrong, with the output until then.
 pub fn answer(arguments: &[OsString]) -> Result<String, String> {
-    let mut program = help::arranged(Giveway::command());
-    let words = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned());
-    let parsed = program.try_get_matches_from_mut(words);
-    let parsed = parsed.and_then(|matches| Giveway::from_arg_matches(&matches));
+    let mut program = help::arranged(program());
+    let words: Vec<_> = std::iter::once(OsString::from("giveway")).chain(arguments.iter().cloned()).collect();
+    let parsed: Result<Giveway, clap::Error> = doors::parse(&mut program, &words);
     let wrong = |error: clap::Error| harmless(&error.format(&mut program).render().to_string()).into_owned();
     let command = parsed.map_err(wrong)?.command;
     let mut out = Output::new(Vec::new());
@@ -166,8 +170,8 @@ pub fn answer(arguments: &[OsString]) -> Result<String, String> {
     }
 }
 
-/// The delay bounds of a scenario as JSON, as `giveway bound --json` prints them. `burst` is the largest
-/// burst of each flow; `None` for one packet.
+/// The delay bounds of a scenario as JSON, as `giveway plan bounds --json` prints them. `burst` is the
+/// largest burst of each flow; `None` for one packet.
 ///
 /// # Errors
 /// The reason for which the scenario has no bounds.
@@ -179,7 +183,7 @@ pub fn bounds(scenario: &Scenario, burst: Option<Bytes>) -> Result<String, Strin
 /// Runs the command in `arguments`, with the standard output of this process. Returns the exit code.
 fn run_command(arguments: &[OsString]) -> u8 {
     show::panics();
-    if completions::answer(Giveway::command, arguments) {
+    if completions::answer(program, arguments) {
         return exit_code(Outcome::Done);
     }
     let name = arguments.first().and_then(|word| word.to_str());
@@ -192,9 +196,8 @@ fn run_command(arguments: &[OsString]) -> u8 {
             return exit_code(Outcome::Wrong);
         }
     }
-    let parsed = help::parsed(help::arranged(Giveway::command()), arguments.to_vec(), |error| {
-        tips::with_tip(error, name)
-    });
+    let parsed =
+        help::parsed(help::arranged, arguments.to_vec(), |error| tips::with_tip(error, name, program));
     let command = match parsed {
         Ok(Giveway { command }) => command,
         Err(code) => return code,
@@ -246,6 +249,6 @@ fn run_in(command: Command, out: &mut dyn Write) -> Result<Outcome, CliError> {
         Command::Schema(args) => schema::schema(&args, out),
         Command::Completions(args) => completions::completions(&args, out),
         Command::WriteRecording(args) => write_recording::write_recording(&args),
-        Command::Man(args) => man::man(&args, Giveway::command(), out),
+        Command::Man(args) => man::man(&args, program(), out),
     }
 }

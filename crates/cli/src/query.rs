@@ -1,4 +1,4 @@
-//! `giveway query`: SQL over the data set of a sweep. DuckDB answers it, through the Python package.
+//! `giveway sweep query`: SQL over the data set of a sweep. DuckDB answers it, through the Python package.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,13 +31,13 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  giveway query sweeps/rates 'select discipline, avg(fct_p95_s) from trials group by all'
-  giveway query sweeps/rates 'select * from failed' --csv
-  giveway query sweeps/rates 'select * from trials' --out trials.csv
+  giveway sweep query sweeps/rates 'select discipline, avg(fct_p95_s) from trials group by all'
+  giveway sweep query sweeps/rates 'select * from failed' --csv
+  giveway sweep query sweeps/rates 'select * from trials' --out trials.csv
 
 Exit codes: 0 success, 1 the Python package is not installed, 2 the query or the folder is wrong.";
 
-/// Runs `giveway query`: the command of the Python package has the same flags.
+/// Runs `giveway sweep query`: the command of the Python package has the same flags.
 pub fn query(args: &Args) -> Result<Outcome, CliError> {
     let mut command = Command::new("python3");
     // Without the working folder in the path of modules.

@@ -9,6 +9,7 @@ use giveway_sweep::{Data, Manifest, page, usual_metric};
 
 use crate::error::CliError;
 use crate::frontend::Terminal;
+use crate::terminal;
 
 /// Writes the report of a run folder, or of several side by side. For two recordings of `giveway live`, it
 /// also prints what changed from the first one to the second.
@@ -68,7 +69,7 @@ pub fn report(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
         return Err(CliError::Usage("--metric is for the report of a sweep".to_owned()));
     }
     for sentence in write_report(&dirs, &place, args.force, &frontend)? {
-        writeln!(out, "- {sentence}")?;
+        write!(out, "{}", terminal::point(&sentence))?;
     }
     writeln!(out, "{}", place.display())?;
     Ok(Outcome::Done)

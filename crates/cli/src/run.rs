@@ -70,7 +70,6 @@ pub struct Args {
     /// Instead of running a switch, print its first N slots step by step (arrivals, requests, grants,
     /// accepts, crossings, pointers) for each arbiter, with the first seed
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000),
-        help_heading = HARNESS, hide = true,
         conflicts_with_all = ["out", "export", "trace_port", "json"])]
     trace_slots: Option<u32>,
     /// Replace the folder of --out and the files of --export and --trace-port, whatever they contain. Each
@@ -343,7 +342,7 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
             if !found.is_empty() {
                 writeln!(out)?;
             }
-            found.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))?;
+            found.iter().try_for_each(|sentence| write!(out, "{}", terminal::paragraph(sentence, "", "")))?;
         }
         if let Some(plot) = plot {
             write!(out, "\n{}", plot.render(style))?;

@@ -1,4 +1,5 @@
-//! `giveway search`: finds the load at which a switch becomes unstable, or at which two arbiters are equal.
+//! `giveway plan capacity`: finds the load at which a switch becomes unstable, or at which two arbiters are
+//! equal.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -28,12 +29,13 @@ use crate::{show, stop};
 /// Ports, traffic, slots and seeds come from the scenario. Its load is ignored.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[command(group(ArgGroup::new("question").args(["capacity", "crossover"]).required(true)))]
+#[command(group(ArgGroup::new("question").args(["capacity", "crossover"])))]
 pub struct Args {
     /// Scenario file with a switch, whose traffic has a load (onoff or bernoulli)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Find the largest stable load of each arbiter of the scenario
+    /// Find the largest stable load of each arbiter of the scenario; this is what the command does without
+    /// --crossover
     #[arg(long)]
     capacity: bool,
     /// Find the load at which the curves of two arbiters cross; they need not be in the scenario
@@ -70,9 +72,9 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  giveway search scenarios/switch/short-first.toml --capacity --between 0.8:1.0
-  giveway search scenarios/switch/short-first.toml --crossover p_spf islip --metric wait_mean_slots
-  giveway search scenarios/switch/classics.toml --capacity --json | jq '.results[].stable'
+  giveway plan capacity scenarios/switch/short-first.toml --between 0.8:1.0
+  giveway plan capacity scenarios/switch/short-first.toml --crossover p_spf islip --metric wait_mean_slots
+  giveway plan capacity scenarios/switch/classics.toml --json | jq '.results[].stable'
 
 Exit codes: 0 success, 1 a run failed, 2 wrong usage or an invalid scenario, 130 interrupted.";
 
@@ -91,7 +93,7 @@ fn width(text: &str) -> Result<f64, String> {
     width.ok_or_else(|| "write a number from 0.000001 to 1, such as 0.002".to_owned())
 }
 
-/// Runs `giveway search`.
+/// Runs `giveway plan capacity`.
 pub fn search(args: &Args, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let scenario = args.scenario.read_as(&args.file, args.short, args.seeds)?;
     if !args.quiet {

@@ -1,4 +1,4 @@
-//! `giveway sweep` and `giveway merge`: a scenario with many values of its keys, as one data set.
+//! `giveway sweep` and `giveway sweep merge`: a scenario with many values of its keys, as one data set.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -67,8 +67,8 @@ pub struct Args {
     /// if everything that its result depends on is the same
     #[arg(long, value_name = "DIR")]
     reuse: Vec<PathBuf>,
-    /// Run only the I-th of N parts, for batch systems; `giveway merge` unites them. Each part gets its own
-    /// folder, shard-I-of-N in the folder of --out
+    /// Run only the I-th of N parts, for batch systems; `giveway sweep merge` unites them. Each part gets
+    /// its own folder, shard-I-of-N in the folder of --out
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,
     /// Trials at a time [default: one for each processor]
@@ -285,7 +285,7 @@ fn tell(done: &Done, dir: &Path, plan: &Plan, args: &Args, out: &mut dyn Write) 
         writeln!(out)?;
     }
     for sentence in &found {
-        writeln!(out, "- {sentence}")?;
+        write!(out, "{}", terminal::point(sentence))?;
     }
     if !found.is_empty() {
         writeln!(out, "Report: {}", place.display())?;
@@ -310,12 +310,12 @@ pub struct MergeArgs {
 
 const MERGE_EXAMPLES: &str = "\
 Examples:
-  giveway merge sweeps/quickstart                                  # its shard-1-of-8, shard-2-of-8, ...
-  giveway merge sweeps/all node1/shard-1-of-2 node2/shard-2-of-2
+  giveway sweep merge sweeps/quickstart                                  # its shard-1-of-8, shard-2-of-8, ...
+  giveway sweep merge sweeps/all node1/shard-1-of-2 node2/shard-2-of-2
 
 Exit codes: 0 success, 1 a file cannot be read or written, 2 a part is missing, damaged, or does not fit.";
 
-/// Runs `giveway merge`.
+/// Runs `giveway sweep merge`.
 pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<Outcome, CliError> {
     let mut parts = args.parts.clone();
     if parts.is_empty() {

@@ -1,8 +1,9 @@
-//! Tips for flags that a command does not have, because the scenario has the setting. Without them, clap
-//! advises to pass the flag as a value.
+//! Tips for flags that a command does not have, because the scenario has the setting, and for mistyped
+//! commands. Without them, clap advises to pass the flag as a value, and finds no command for `rnu`.
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+use giveway_qdisc::units::nearest;
 
 /// Commands with a scenario and `--set`.
 const COMMANDS: [&str; 3] = ["run", "sweep", "testbed"];
@@ -16,8 +17,19 @@ const SETTINGS: [(&str, &str); 5] = [
     ("--seed", "--seeds 5, which runs the seeds 1 to 5"),
 ];
 
-/// Adds a tip to the error of the parser, if there is a better one for the command.
-pub fn with_tip(mut error: Error, command: Option<&str>) -> Error {
+/// Adds a tip to the error of the parser, if there is a better one for the command. `program` gives the
+/// definition of the whole command line.
+pub fn with_tip(mut error: Error, command: Option<&str>, program: fn() -> Command) -> Error {
+    if error.kind() == ErrorKind::InvalidSubcommand && error.get(ContextKind::SuggestedSubcommand).is_none() {
+        let program = program();
+        let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
+        let near = command.and_then(|wrong| nearest(wrong, shown.map(Command::get_name)));
+        if let Some(near) = near {
+            let near = ContextValue::Strings(vec![near.to_owned()]);
+            error.insert(ContextKind::SuggestedSubcommand, near);
+        }
+        return error;
+    }
     if error.kind() != ErrorKind::UnknownArgument || !command.is_some_and(|name| COMMANDS.contains(&name)) {
         return error;
     }
@@ -37,13 +49,24 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::Giveway;
+    use crate::{Giveway, program};
+
+    #[test]
+    fn a_mistyped_command_gets_a_suggestion() {
+        let message = |word: &str| {
+            let error = Giveway::command().try_get_matches_from(["giveway", word]).unwrap_err();
+            with_tip(error, Some(word), program).to_string()
+        };
+        assert!(message("rnu").contains("'run'"), "{}", message("rnu"));
+        assert!(message("comprae").contains("'compare'"), "{}", message("comprae"));
+        assert!(!message("zzz").contains("tip:"), "{}", message("zzz"));
+    }
 
     #[test]
     fn a_setting_of_the_scenario_is_explained() {
         let message = |words: &[&str]| {
             let error = Giveway::command().try_get_matches_from(words).unwrap_err();
-            with_tip(error, words.get(1).copied()).to_string()
+            with_tip(error, words.get(1).copied(), program).to_string()
         };
         for (flag, instead) in SETTINGS {
             let text = message(&["giveway", "run", "a.toml", flag, "x"]);

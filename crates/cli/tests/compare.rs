@@ -48,7 +48,7 @@ fn the_example_is_compared_in_both_directions() {
         "drr",
         "efd",
         "Findings",
-        "Recommendation: fq_codel at 1.9 Mbit/s upstream; change nothing downstream",
+        "Recommendation\nfq_codel at 1.9 Mbit/s upstream; change nothing downstream",
         "fq_codel upstream only",
         "price of the shaper",
         "\n  tc qdisc add dev WAN parent 1:1 fq_codel\n",
@@ -57,7 +57,9 @@ fn the_example_is_compared_in_both_directions() {
     ] {
         assert!(out.contains(wanted), "{wanted} is missing in\n{out}");
     }
-    let findings: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("- ")).collect();
+    let (answer, details) = out.split_once("upstream at 2mbit").unwrap();
+    assert!(answer.starts_with("Recommendation\n"), "the answer comes first:\n{out}");
+    let findings: Vec<&str> = details.lines().filter_map(|line| line.strip_prefix("- ")).collect();
     assert!(findings[0].starts_with("Downloads are shorter with "), "{findings:#?}");
     assert!(
         findings[1].starts_with("The 99th percentile of the delay of calls upstream is "),
@@ -105,7 +107,8 @@ fn directions_have_their_own_disciplines() {
         "cake has the rate of the link, as it is deployed: {scenario}"
     );
     assert!(
-        out.contains("60 packets upstream, 360 ms at 2mbit, and 400 packets downstream, 300 ms"),
+        out.replace("\n  ", " ")
+            .contains("60 packets upstream, 360 ms at 2mbit, and 400 packets downstream, 300 ms"),
         "{out}"
     );
     let refused = |args: &[&str], wanted: &str| {

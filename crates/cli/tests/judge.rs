@@ -1,4 +1,4 @@
-//! `giveway judge`: a module, a specification, and what is said about wrong ones.
+//! `giveway evaluate judge`: a module, a specification, and what is said about wrong ones.
 
 use std::path::Path;
 use std::process::Command;

@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 
 use ::giveway_capture::Pauses;
 use giveway_measure::Table;
-use giveway_qdisc::{Rate, Span};
+use giveway_qdisc::{LinkContext, Rate, Span, Streams};
 use giveway_record::Conclusion;
-use giveway_scenario::Scenario;
+use giveway_scenario::{Scenario, ScenarioError};
 use giveway_sim::tcp::Congestion;
 use giveway_workload::{Direction, Local};
 
@@ -319,7 +319,7 @@ impl Comparison {
                 session = session.keeping(link::WORKLOAD, link::keep(&capture.workload, files)?);
             }
             let text = link.scenario(&name, replayed, &senders, pairs, seeds, capture);
-            let scenario = Scenario::parse(&text, files).map_err(Box::new)?;
+            let scenario = Scenario::parse(&text, files).map_err(|error| at_its_flag(pairs, link, error))?;
             let own_file = |file: &PathBuf| if self.links.len() > 1 { link.file(file) } else { file.clone() };
             session = session.exporting(export.as_ref().map(own_file));
             let situation = self.situation(link);
@@ -422,5 +422,28 @@ impl Bootstrap {
             )));
         }
         Ok(Some(length))
+    }
+}
+/// The mistake in a scenario that was written from flags. A discipline that does not fit the link is named as
+/// the user wrote it.
+fn at_its_flag(pairs: &[Pair], link: &Link, error: ScenarioError) -> RunnerError {
+    for pair in pairs {
+        for direction in [Direction::Up, Direction::Down] {
+            let context = LinkContext::new(link.rate(direction), Streams::new(0));
+            let spec = pair.at(direction);
+            if let Err(invalid) = spec.build_numbered(&context) {
+                let flag = if pair.up == pair.down { "--qdisc" } else { flag(direction) };
+                return RunnerError::Usage(format!("{flag} \"{spec}\": {invalid}"));
+            }
+        }
+    }
+    Box::new(error).into()
+}
+
+/// The flag of the discipline of a direction.
+fn flag(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "--qdisc-up",
+        Direction::Down => "--qdisc-down",
     }
 }

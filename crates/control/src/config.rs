@@ -1,5 +1,5 @@
-//! The configuration of a bridge. Flags, the settings file and `giveway control set` use the same names for
-//! its values.
+//! The configuration of a bridge. Flags, the settings file and `giveway live control set` use the same
+//! names for its values.
 
 mod tables;
 

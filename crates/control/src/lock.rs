@@ -208,7 +208,7 @@ fn refusal(name: &str, holder: &Holder, purpose: Purpose) -> String {
         );
     }
     let end = match (holder.control_socket(), holder.process) {
-        (Some(socket), _) => format!("end it with: giveway control {socket} stop"),
+        (Some(socket), _) => format!("end it with: giveway live control {socket} stop"),
         (None, Some(process)) => format!("end it with: kill {process}"),
         (None, None) => "end it, or use other interfaces".to_owned(),
     };
@@ -243,8 +243,8 @@ mod tests {
                 "eth0 belongs to another giveway live already (process 7, giveway live --in eth0"
             )
         );
-        assert!(text.ends_with("end it with: giveway control /run/gw.sock stop"), "{text}");
-        assert!(refused(&holder("giveway --control=/a")).ends_with("giveway control /a stop"));
+        assert!(text.ends_with("end it with: giveway live control /run/gw.sock stop"), "{text}");
+        assert!(refused(&holder("giveway --control=/a")).ends_with("giveway live control /a stop"));
         assert!(refused(&holder("giveway live")).ends_with("end it with: kill 7"));
         let other = Holder { user: Some(1000), ..holder("") };
         assert!(refused(&other).contains("(process 7 of user 1000)"));

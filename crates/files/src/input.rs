@@ -67,7 +67,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`open`]; `InvalidData` if it is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
-    io::read_to_string(open(path)?)
+    text(open(path)?)
 }
 
 /// Reads a text that the user names on the command line, as [`open_given`] opens it.
@@ -75,7 +75,18 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 /// # Errors
 /// As [`open`]; `InvalidData` if it is not UTF-8.
 pub fn read_given(path: &Path) -> io::Result<String> {
-    io::read_to_string(open_given(path)?)
+    text(open_given(path)?)
+}
+
+/// The rest of a file, which is text.
+fn text(mut file: File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes()[at];
+        io::Error::new(io::ErrorKind::InvalidData, format!("it is not text: byte {at} is {byte:#04x}"))
+    })
 }
 
 /// Refuses everything but a regular file.
@@ -84,11 +95,7 @@ pub(crate) fn refuse(kind: FileType) -> io::Result<()> {
         return Ok(());
     }
     if kind.is_dir() {
-        // The error that reading a folder gives on this system.
-        #[cfg(unix)]
-        return Err(nix::errno::Errno::EISDIR.into());
-        #[cfg(not(unix))]
-        return Err(io::ErrorKind::IsADirectory.into());
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder: name a file in it"));
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {}, not a file", name(kind))))
 }
@@ -127,7 +134,10 @@ mod tests {
         assert_eq!(error(&pipe), "it is a named pipe, not a file");
         assert_eq!(error(&socket), "it is a socket, not a file");
         assert_eq!(error(Path::new("/dev/zero")), "it is a device, not a file");
-        assert!(error(dir.path()).contains("irectory"), "{}", error(dir.path()));
+        assert_eq!(error(dir.path()), "it is a folder: name a file in it");
+        fs::write(&file, b"tex\xff").unwrap();
+        assert_eq!(read_to_string(&file).unwrap_err().to_string(), "it is not text: byte 3 is 0xff");
+        fs::write(&file, "text").unwrap();
         // A link to a file is what it leads to: input files may be anywhere.
         assert_eq!(read_to_string(&link).unwrap(), "text");
         assert!(open_given(&pipe).is_err(), "its writer may never come");

@@ -6,6 +6,7 @@
 //! n-th count belongs to the n-th line.
 
 mod discipline;
+mod kept;
 mod scenario;
 mod switch;
 mod trees;
@@ -15,7 +16,7 @@ use workload::Workload;
 
 fn main() {
     let all = scenario::workloads().chain(switch::workloads()).chain(discipline::workloads());
-    let all = all.chain(trees::workloads());
+    let all = all.chain(trees::workloads()).chain(kept::workloads());
     for Workload { name, mut run } in all {
         let mut packets = 0;
         measured(&mut || packets = run());

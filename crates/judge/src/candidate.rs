@@ -89,7 +89,8 @@ impl Around {
         Ok(match &self.perturbation {
             None => Box::new(Watched::new(build(context)?, &self.notes)),
             Some(perturbation) => {
-                let inner = Perturbed::new(build(&perturbation.context(context))?, perturbation.clone());
+                let inner = build(&perturbation.context(context))?;
+                let inner = Perturbed::new(inner, context.rate, perturbation.clone());
                 Box::new(Watched::new(inner, &self.notes))
             }
         })

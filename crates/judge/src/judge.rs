@@ -6,6 +6,12 @@
 //! 3. The public cells run again behind a hidden change of clock, count, names and seed. If outcomes differ
 //!    by more than chance, each part runs alone, to say which one the candidate noticed.
 //! 4. It runs in the held-out cells.
+//!
+//! A rejection is read by the program that searches. What it says about public runs may help: it names the
+//! cell, the seed and the numbers. Runs that the secret has drawn, behind a hidden change or in held-out cells,
+//! add nothing to the answer but the kind of the reason ([`Rejected::veiled`]): an exception could carry the
+//! rate of a held-out cell in its text, and a thousand rejections would tell the cells one by one. The size
+//! and the fuel of a rejected candidate count its runs in public cells only, for the same reason.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +24,7 @@ use crate::gain::{Score, of_cell, systematic};
 use crate::perturbation::{Part, Perturbation};
 use crate::rejected::{Code, Rejected};
 use crate::split::{HeldOut, held_out, public, streams};
-use crate::watch::{Class, LATE, Seen};
+use crate::watch::{LATE, Seen};
 use crate::work::{Bench, Ended, Observed, Purpose, Stores};
 
 /// The request of a judgement.
@@ -81,13 +87,19 @@ const IDLE: Span = Span::s(1);
 /// slots change hands cause up to 1.2 % (CAKE with a flow for each packet).
 const OVERTAKEN: f64 = 0.05;
 /// The minimum number of acknowledgements for a judgement, and the delays that are rejected: a mean time on a
-/// free link, seconds; a mean sojourn time, seconds; and its ratio to the sojourn time of other packets.
+/// free link, seconds; a mean sojourn time, seconds; the ratio of the first to that of other packets; and the
+/// ratio of the second to that of all bytes. On a link that carries little but acknowledgements the second ratio
+/// is near 1, whatever goes first: they wait for each other.
 const ACKS: u64 = 50;
 const HELD_S: f64 = 0.002;
 const BEHIND_S: f64 = 0.02;
 const TIMES: f64 = 5.0;
+const TIMES_OF_ALL: f64 = 3.0;
 /// The share of the packets of the baseline that a candidate must send, and the share of cells.
 const BLOCKED: f64 = 0.5;
+
+/// The number of runs that are repeated.
+const REPEATED: usize = 2;
 
 /// Judges a candidate.
 ///
@@ -120,24 +132,97 @@ pub fn judge_with(
     };
     let secret = streams(&request.secret);
     let bench = Bench { stores, jobs: request.jobs, frontend };
-    let mut work = Work { candidate, request, bench, fuel: (0, 0), size: (0, 0) };
+    let (used, used_in_public) = (Used::default(), Used::default());
+    let mut work = Work { candidate, request, bench, used, used_in_public };
     let ended = work.judged(&secret, &mut judgement);
-    judgement.size = work.size;
-    judgement.fuel = (work.fuel.1 > 0 && work.fuel.0 > 0).then(|| work.fuel.0 as f64 / work.fuel.1 as f64);
-    match ended {
-        Ok(()) => {}
-        Err(Ended::Rejected(rejected)) => judgement.rejected = Some(rejected),
+    let Used { fuel: (fuel, arrived), size } = match ended {
+        Ok(()) => work.used,
+        Err(Ended::Rejected(rejected)) => {
+            judgement.rejected = Some(rejected);
+            judgement.held_out = None;
+            work.used_in_public
+        }
         Err(Ended::Other(error)) => return Err(error),
-    }
+    };
+    judgement.size = size;
+    judgement.fuel = (arrived > 0 && fuel > 0).then(|| fuel as f64 / arrived as f64);
     Ok(judgement)
+}
+
+/// The step between the public cells of a sample.
+const SAMPLED: usize = 8;
+
+/// The runs of a judgement, and of a sample of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The runs of the sample.
+    pub runs: usize,
+    /// All runs, unless the candidate is rejected.
+    pub all: usize,
+}
+
+/// Runs a candidate in a few public cells, so that a caller with a clock can estimate the time of the judgement.
+/// The stores keep the runs, and [`judge_with`] does not repeat them.
+///
+/// # Errors
+/// As [`judge`]. A mistake of the candidate is none: the judgement finds it again.
+pub fn sample(
+    candidate: &dyn Candidate,
+    request: &Request,
+    stores: Stores<'_>,
+    frontend: &dyn Frontend,
+) -> Result<Sample, EvaluateError> {
+    let cells: Vec<Cell> = public().into_iter().step_by(SAMPLED).collect();
+    let bench = Bench { stores, jobs: request.jobs, frontend };
+    let prepared = prepared(&cells, candidate.stands_for(), &[1])?;
+    match bench.all(candidate, &prepared, only("sample")) {
+        Err(Ended::Other(error)) => return Err(error),
+        Ok(_) | Err(Ended::Rejected(_)) => {}
+    }
+    // Public cells plainly and behind a hidden change, all held-out cells, and two repetitions.
+    let all = request.seeds as usize * (3 * public().len() + request.unseen) + REPEATED;
+    Ok(Sample { runs: cells.len(), all })
+}
+
+/// Like [`sample`], of the baseline.
+///
+/// # Errors
+/// As [`judge`].
+pub fn sample_baseline(
+    request: &Request,
+    stores: Stores<'_>,
+    frontend: &dyn Frontend,
+) -> Result<Sample, EvaluateError> {
+    let cells: Vec<Cell> = public().into_iter().step_by(SAMPLED).collect();
+    let prepared = prepared(&cells, &request.baseline, &[1])?;
+    run(&prepared, stores.baseline, request.jobs, "sample of the baseline", frontend)?;
+    let all = request.seeds as usize * (2 * public().len() + request.unseen);
+    Ok(Sample { runs: cells.len(), all })
 }
 
 struct Work<'a> {
     candidate: &'a dyn Candidate,
     request: &'a Request,
     bench: Bench<'a>,
+    /// Of all runs, and of those in public cells without a hidden change.
+    used: Used,
+    used_in_public: Used,
+}
+
+/// The sums over runs of a candidate.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    /// Fuel, and the packets that arrived.
     fuel: (u64, u64),
+    /// Runs, and the packets that judged links sent.
     size: (u64, u64),
+}
+
+impl Used {
+    fn add(&mut self, observed: &Observed) {
+        self.fuel = (self.fuel.0 + observed.fuel.0, self.fuel.1 + observed.fuel.1);
+        self.size = (self.size.0 + 1, self.size.1 + observed.outcome.packets);
+    }
 }
 
 impl Work<'_> {
@@ -157,8 +242,8 @@ impl Work<'_> {
         let HeldOut { disguised, unseen, seeds } =
             held_out(&cells, secret, self.request.unseen, self.request.seeds)?;
         let both: Vec<Cell> = disguised.iter().chain(&unseen).cloned().collect();
-        let held = self.candidate(&both, &seeds, only("held-out cells"))?;
-        self.watched(&both, &seeds, &held)?;
+        let held = self.candidate(&both, &seeds, Purpose { secret: true, ..only("held-out cells") })?;
+        self.watched(&both, &seeds, &held).map_err(veiled)?;
         let base = self.baseline(&both, &seeds, "baseline, held out")?;
         let held = self::gains(&both, &base, &outcomes(held));
         judgement.held_out = Some(Score::of(&held));
@@ -175,8 +260,10 @@ impl Work<'_> {
         let prepared = prepared(cells, self.candidate.stands_for(), seeds)?;
         let found = self.bench.all(self.candidate, &prepared, purpose)?;
         for observed in found.iter().flatten() {
-            self.fuel = (self.fuel.0 + observed.fuel.0, self.fuel.1 + observed.fuel.1);
-            self.size = (self.size.0 + 1, self.size.1 + observed.outcome.packets);
+            self.used.add(observed);
+            if !purpose.secret {
+                self.used_in_public.add(observed);
+            }
         }
         Ok(found)
     }
@@ -202,7 +289,8 @@ impl Work<'_> {
 
     /// Rejects a candidate with randomness that does not come from the seed.
     fn repeated(&mut self, cells: &[Cell], found: &[Vec<Observed>]) -> Result<(), Ended> {
-        for place in [0, cells.len() / 2] {
+        let places: [usize; REPEATED] = [0, cells.len() / 2];
+        for place in places {
             let purpose = Purpose { again: true, ..only("repetition") };
             let again = self.candidate(&cells[place..=place], &[1], purpose)?;
             if again[0][0].outcome.fingerprint != found[place][0].outcome.fingerprint {
@@ -222,41 +310,39 @@ impl Work<'_> {
         seeds: &[u64],
         plain: &[Vec<Outcome>],
     ) -> Result<(), Ended> {
-        let mut noticed = |parts: &[Part], title: &str| -> Result<Option<(Question, f64)>, Ended> {
-            let perturbation = Perturbation::drawn(secret, parts);
-            let changed = outcomes(self.candidate(
-                cells,
-                seeds,
-                Purpose { perturbation: Some(&perturbation), ..only(title) },
-            )?);
-            Ok(systematic(&gains(cells, &changed, plain)))
+        let mut noticed = |parts: &[Part], title: &str| -> Result<bool, Ended> {
+            let drawn = |cell: &str, seed: u64| {
+                Perturbation::drawn(&secret.within(cell).within(&seed.to_string()), parts)
+            };
+            let purpose = Purpose { perturbation: Some(&drawn), secret: true, ..only(title) };
+            let changed = outcomes(self.candidate(cells, seeds, purpose)?);
+            Ok(systematic(&gains(cells, &changed, plain)).is_some())
         };
-        let Some(together) = noticed(&Part::ALL, "hidden change")? else { return Ok(()) };
+        if !noticed(&Part::ALL, "hidden change")? {
+            return Ok(());
+        }
         for part in Part::ALL {
-            if let Some(change) = noticed(&[part], part.name())? {
-                let code = match part {
-                    Part::Clock => Code::Clock,
-                    Part::Count => Code::Count,
-                    Part::Names => Code::Names,
-                    Part::Seed => Code::Seed,
-                };
-                return Err(Ended::Rejected(Rejected::new(code, by(part.says(), change))));
+            if noticed(&[part], part.name())? {
+                return Err(Ended::Rejected(Rejected::new(part.code(), part.says().to_owned())));
             }
         }
         let sentence = "outcomes differ with another clock, other packets before the test, other numbers of flows \
                         and hosts, and another seed together";
-        Err(Ended::Rejected(Rejected::new(Code::Hidden, by(sentence, together))))
+        Err(Ended::Rejected(Rejected::new(Code::Hidden, sentence.to_owned())))
+    }
+}
+
+/// A rejection in runs that a secret has drawn.
+fn veiled(ended: Ended) -> Ended {
+    match ended {
+        Ended::Rejected(rejected) => Ended::Rejected(Rejected::veiled(rejected.code)),
+        other => other,
     }
 }
 
 /// Runs for the first time, without a hidden change.
 fn only(title: &str) -> Purpose<'_> {
-    Purpose { title, perturbation: None, again: false }
-}
-
-/// A sentence with the size of a change.
-fn by(sentence: &str, (question, change): (Question, f64)) -> String {
-    format!("{sentence}, by {:.1} times what matters ({})", change.abs(), question.label())
+    Purpose { title, perturbation: None, secret: false, again: false }
 }
 
 fn prepared<'a>(cells: &'a [Cell], spec: &str, seeds: &[u64]) -> Result<Vec<Prepared<'a>>, EvaluateError> {
@@ -295,19 +381,21 @@ fn keeps(seen: &Seen) -> Option<Rejected> {
     if acks.packets.min(others.packets) < ACKS {
         return None;
     }
-    let longer = |time: fn(&Class) -> f64, least: f64| {
-        let (of_acks, of_others) = (time(acks), time(others));
-        (of_acks > least && of_acks > TIMES * of_others).then_some((1e3 * of_acks, 1e3 * of_others))
-    };
-    let delays = |what: &str, (acks, others): (f64, f64)| {
-        let sentence = format!(
-            "it delays acknowledgements: they {what} for {acks:.1} ms on average, other packets for {others:.1} ms"
-        );
-        Rejected::new(Code::Acks, sentence)
-    };
-    longer(Class::held_mean_s, HELD_S)
-        .map(|times| delays("wait while the link is free", times))
-        .or_else(|| longer(Class::sojourn_mean_s, BEHIND_S).map(|times| delays("wait", times)))
+    let delays =
+        |what: String| Some(Rejected::new(Code::Acks, format!("it delays acknowledgements: they {what}")));
+    let (held, others_held) = (acks.held_mean_s(), others.held_mean_s());
+    if held > HELD_S && held > TIMES * others_held {
+        return delays(format!(
+            "wait while the link is free for {:.1} ms on average, other packets for {:.1} ms",
+            1e3 * held,
+            1e3 * others_held
+        ));
+    }
+    let behind = seen.acks_behind().filter(|times| *times > TIMES_OF_ALL)?;
+    let waited = acks.sojourn_mean_s();
+    (waited > BEHIND_S).then(|| {
+        delays(format!("wait for {:.1} ms on average, {behind:.1} times as long as all bytes", 1e3 * waited))
+    })?
 }
 
 /// Rejects a candidate that sends much less than the baseline in most cells.
@@ -338,10 +426,10 @@ fn memorised(public: &[BTreeMap<Question, f64>], held: &[BTreeMap<Question, f64>
         })
         .collect();
     match systematic(&lost) {
-        Some((question, lost)) if lost > 0.0 => {
+        Some((_, lost)) if lost > 0.0 => {
             let sentence =
                 "it knows the public cells: with other rates, delays, lengths and seeds it is worse";
-            Err(Ended::Rejected(Rejected::new(Code::Memorises, by(sentence, (question, lost)))))
+            Err(Ended::Rejected(Rejected::new(Code::Memorises, sentence.to_owned())))
         }
         _ => Ok(()),
     }

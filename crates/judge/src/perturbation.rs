@@ -5,10 +5,18 @@
 //! numbers of flows and hosts, on the number of packets before the test, or on the seed. A perturbation
 //! changes these, and leaves the traffic of the test as it is. Outcomes of an honest discipline change by
 //! chance only: hash collisions differ, and TCP amplifies small differences.
+//!
+//! No change may cancel out in a simple function of what a candidate sees. So numbers of flows and hosts go
+//! through a permutation with a key ([`Names`]), under which a difference or an exclusive or of two numbers
+//! changes as well. Packets before the test look like packets of a test ([`Before`]): a candidate that counts
+//! from the first packet with an offset, or from the first full queue, counts them. Each run has its own
+//! change, so a sum that cancels in one does not cancel in the next.
 
-use giveway_qdisc::{
-    Backlog, Cx, FlowKey, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Span, Streams, Time,
-};
+use giveway_qdisc::{Backlog, Cx, LinkContext, Meta, Next, Outbox, Packet, Qdisc, Rate, Span, Streams, Time};
+
+use crate::before::Before;
+use crate::names::Names;
+use crate::rejected::Code;
 
 /// A part of a perturbation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +45,16 @@ impl Part {
         }
     }
 
+    /// The kind of the reason for which a candidate that notices this part is rejected.
+    pub fn code(self) -> Code {
+        match self {
+            Part::Clock => Code::Clock,
+            Part::Count => Code::Count,
+            Part::Names => Code::Names,
+            Part::Seed => Code::Seed,
+        }
+    }
+
     /// The sentence about a candidate that notices this part.
     pub fn says(self) -> &'static str {
         match self {
@@ -57,10 +75,10 @@ impl Part {
 pub struct Perturbation {
     /// The time by which the clock of the candidate is ahead.
     pub clock: Span,
-    /// The number of packets before the test.
-    pub count: u32,
-    /// The bits that are flipped in the numbers of flows and hosts.
-    pub names: (u64, u16),
+    /// The packets before the test; `None` for none.
+    pub before: Option<Before>,
+    /// The key of the numbers of flows and hosts; `None` for their own numbers.
+    pub names: Option<Names>,
     /// The seed of the random numbers of the candidate; `None` for the seed of the run.
     pub seed: Option<u64>,
 }
@@ -69,16 +87,15 @@ impl Perturbation {
     /// The hidden change that a stream of random numbers draws, with these parts.
     pub fn drawn(streams: &Streams, parts: &[Part]) -> Perturbation {
         let mut rng = streams.within("perturbation").rng();
-        // An hour to a day; and about as many packets as a test has.
-        let (clock, count) = (3_600 + rng.below(82_800), 10_000 + rng.below(15_000));
-        let (names, seed) = (rng.word(), rng.word());
+        // An hour to a day, to the picosecond: a second, a millisecond or a tick has no common phase.
+        let clock = Span::s(3_600) + Span::from_ps(rng.below(82_800 * 1_000_000_000_000));
+        let (before, names, seed) = (Before::drawn(&mut rng), Names::drawn(&mut rng), rng.word());
         let has = |part: Part| parts.contains(&part);
         // Packets before the test take time, so the clock starts later with them, too.
-        let clock = if has(Part::Clock) { Span::s(clock) } else { Span::ZERO };
         Perturbation {
-            clock,
-            count: if has(Part::Count) { count as u32 } else { 0 },
-            names: if has(Part::Names) { (names, (names >> 7) as u16 & 0x7fff) } else { (0, 0) },
+            clock: if has(Part::Clock) { clock } else { Span::ZERO },
+            before: has(Part::Count).then_some(before),
+            names: has(Part::Names).then_some(names),
             seed: has(Part::Seed).then_some(seed),
         }
     }
@@ -93,14 +110,14 @@ impl Perturbation {
     }
 }
 
-/// The time between two packets before the test, and the longest time until the last of them has left.
-const GAP: Span = Span::us(500);
-const EMPTY: Span = Span::s(10);
-
 /// A candidate that sees a hidden change. Judgements read neither its flow table nor its gauges.
 pub struct Perturbed<P, Q> {
     inner: Q,
     perturbation: Perturbation,
+    /// The packets before the test, in the order of their times since the change began.
+    before: Vec<(Span, Meta)>,
+    /// The rate of the link on which they leave.
+    rate: Rate,
     /// The time by which its clock is ahead, with the packets before the test.
     ahead: Span,
     begun: Begun,
@@ -121,18 +138,22 @@ impl Begun {
 }
 
 impl<P, Q> Perturbed<P, Q> {
-    /// A candidate behind a hidden change.
-    pub fn new(inner: Q, perturbation: Perturbation) -> Perturbed<P, Q> {
-        let before = if perturbation.count > 0 {
-            GAP.scale(u64::from(perturbation.count), 1) + EMPTY
-        } else {
-            Span::ZERO
-        };
-        let ahead = perturbation.clock + before;
+    /// A candidate at a link of this rate behind a hidden change.
+    pub fn new(inner: Q, rate: Rate, perturbation: Perturbation) -> Perturbed<P, Q> {
+        // A link that is off at first has no rate.
+        let rate = rate.max(Rate::kbit(100));
+        let before = perturbation.before.as_ref().map_or(Vec::new(), |before| before.packets(rate));
+        let lasts = perturbation
+            .before
+            .as_ref()
+            .map_or(Span::ZERO, |drawn| before.last().map_or(Span::ZERO, |(at, _)| *at) + drawn.last);
+        let ahead = perturbation.clock + lasts;
         Perturbed {
             inner,
             ahead,
             perturbation,
+            before,
+            rate,
             begun: Begun(None),
             foreign: Backlog::ZERO,
             out: Outbox::default(),
@@ -140,17 +161,13 @@ impl<P, Q> Perturbed<P, Q> {
     }
 
     fn hide(&self, meta: Meta) -> Meta {
-        self.renamed(Meta { arrived: meta.arrived + self.ahead, ..meta })
+        let meta = Meta { arrived: meta.arrived + self.ahead, ..meta };
+        self.perturbation.names.as_ref().map_or(meta, |names| names.hide(meta))
     }
 
     fn show(&self, meta: Meta) -> Meta {
-        self.renamed(Meta { arrived: Time::ZERO + meta.arrived.since(Time::ZERO + self.ahead), ..meta })
-    }
-
-    /// Flipping bits twice restores them.
-    fn renamed(&self, meta: Meta) -> Meta {
-        let (flow, host) = self.perturbation.names;
-        Meta { flow: FlowKey(meta.flow.0 ^ flow), from: meta.from ^ host, to: meta.to ^ host, ..meta }
+        let meta = self.perturbation.names.as_ref().map_or(meta, |names| names.show(meta));
+        Meta { arrived: Time::ZERO + meta.arrived.since(Time::ZERO + self.ahead), ..meta }
     }
 }
 
@@ -176,32 +193,32 @@ impl<P: Default, Q: Qdisc<P>> Perturbed<P, Q> {
         result
     }
 
-    /// Passes the packets before the test through the candidate, once.
+    /// Passes the packets before the test through the candidate, once. Those that have not left stay: a queue
+    /// is not always empty.
     fn begin(&mut self, now: Time) {
-        if self.begun.0.is_some() || self.perturbation.count == 0 {
+        if self.begun.0.is_some() || self.before.is_empty() {
             return;
         }
         self.begun = Begun(Some(now + self.ahead));
-        let mut time = now + self.perturbation.clock;
-        let end = now + self.ahead;
-        let mut rng = Streams::new(self.perturbation.names.0 ^ 0x5eed).within("before").rng();
-        let mut wake = None;
-        for _ in 0..self.perturbation.count {
-            time += GAP;
-            // Datagrams of 20 flows, which end before the test.
-            let flow = FlowKey(rng.word() % 20 + 1);
-            let bytes = 64 + rng.below(1000) as u32;
-            let meta = Meta { flow, bytes, from: 900, to: 901, arrived: time, ..Meta::default() };
+        let begin = now + self.perturbation.clock;
+        // The time from which the link is free, or at which the candidate wants to be asked.
+        let mut next = begin;
+        for (at, meta) in std::mem::take(&mut self.before) {
+            let arrived = begin + at;
+            while self.inner.backlog().packets > 0 && next < arrived {
+                next = self.one(next);
+            }
+            let meta = Meta { arrived, ..meta };
+            let meta = self.perturbation.names.as_ref().map_or(meta, |names| names.hide(meta));
             let packet = Packet { meta, payload: P::default() };
-            self.inner.enqueue(packet, &mut Cx::new(time, &mut self.out));
-            if wake.is_none_or(|wake| wake <= time) {
-                wake = self.one(time);
+            self.inner.enqueue(packet, &mut Cx::new(arrived, &mut self.out));
+            if next <= arrived {
+                next = self.one(arrived);
             }
         }
-        // The rest leaves.
-        while self.inner.backlog().packets > 0 && time < end {
-            time = wake.unwrap_or(time + GAP).min(end);
-            wake = self.one(time);
+        let end = now + self.ahead;
+        while self.inner.backlog().packets > 0 && next < end {
+            next = self.one(next);
         }
         self.out.dropped.clear();
         self.out.marked.clear();
@@ -209,14 +226,14 @@ impl<P: Default, Q: Qdisc<P>> Perturbed<P, Q> {
     }
 
     /// Takes a packet that is not of the test, and forgets it. Returns the time of the next attempt.
-    fn one(&mut self, time: Time) -> Option<Time> {
+    fn one(&mut self, time: Time) -> Time {
         match self.inner.dequeue(&mut Cx::new(time, &mut self.out)) {
-            Next::At(at) => Some(at),
-            Next::Packet(_) | Next::Empty => None,
+            Next::At(at) => at.max(time + Span::us(1)),
+            Next::Packet(packet) => time + self.rate.time_for(u64::from(packet.meta.bytes)),
+            Next::Empty => time,
         }
     }
 }
-
 impl<P: Default, Q: Qdisc<P>> Qdisc<P> for Perturbed<P, Q> {
     fn enqueue(&mut self, pkt: Packet<P>, cx: &mut Cx<'_, P>) {
         let hidden = Packet { meta: self.hide(pkt.meta), ..pkt };

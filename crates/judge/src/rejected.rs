@@ -57,6 +57,29 @@ impl Rejected {
         Rejected { code, sentence, cell: None, seed: None }
     }
 
+    /// The reason without anything of the run: a fixed sentence for each kind. It is for runs that a secret has
+    /// drawn.
+    pub fn veiled(code: Code) -> Rejected {
+        let what = match code {
+            Code::Module => "its program cannot be set up",
+            Code::Fuel => "a call used too many instructions",
+            Code::Memory => "it used too much memory",
+            Code::Crash => "it stopped with an error",
+            Code::Contract => "it broke the contract of a discipline",
+            Code::Random => "equal runs differ",
+            Code::Keeps => "it keeps packets",
+            Code::Acks => "it delays acknowledgements",
+            Code::Blocks => "it blocks traffic",
+            Code::Clock => "it decides by the time of day",
+            Code::Count => "it counts",
+            Code::Names => "it knows flows or hosts by their numbers",
+            Code::Seed => "it reads the seed",
+            Code::Hidden => "it notices a hidden change",
+            Code::Memorises => "it knows the public cells",
+        };
+        Rejected::new(code, format!("{what}, in a run that the secret has drawn"))
+    }
+
     /// This reason, in a run.
     pub fn at(self, cell: &str, seed: u64) -> Rejected {
         Rejected { cell: Some(cell.to_owned()), seed: Some(seed), ..self }

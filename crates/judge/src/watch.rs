@@ -21,6 +21,9 @@ pub struct Class {
     pub packets: u64,
     /// The number that left.
     pub left: u64,
+    /// The bytes that left.
+    #[serde(default)]
+    pub left_bytes: u64,
     /// The sum of their sojourn times, seconds.
     pub sojourn_s: f64,
     /// The sum of the times that they waited while the link was free, seconds.
@@ -53,6 +56,18 @@ pub struct Seen {
     pub overtaken: u64,
     /// Packets that were still queued a minute after the test.
     pub stuck: u64,
+}
+
+impl Seen {
+    /// The mean sojourn time of acknowledgements, divided by that of all bytes. The latter is what each byte
+    /// would wait first in, first out: by the conservation law of Kleinrock (Naval Res. Logist. Q. 12, 1965), a
+    /// discipline that serves whenever it can only distributes it. `None` if nothing waited.
+    pub fn acks_behind(&self) -> Option<f64> {
+        let all = [&self.acks, &self.others];
+        let bytes: u64 = all.iter().map(|class| class.left_bytes).sum();
+        let waited: f64 = all.iter().map(|class| class.sojourn_mean_s() * class.left_bytes as f64).sum();
+        (waited > 0.0).then(|| self.acks.sojourn_mean_s() * bytes as f64 / waited)
+    }
 }
 
 /// The observations of a run, one for each link.
@@ -119,6 +134,7 @@ impl<Q: Qdisc<Segment>> Watched<Q> {
         class.queued = class.queued.saturating_sub(1);
         if let Some(now) = sent {
             class.left += 1;
+            class.left_bytes += u64::from(packet.meta.bytes);
             class.sojourn_s += now.since(arrived).as_s();
         }
         let key = packet.meta.flow;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Candidate, Failed, Ran};
 use crate::perturbation::Perturbation;
-use crate::rejected::Rejected;
+use crate::rejected::{Code, Rejected};
 use crate::watch::Seen;
 
 /// The outcome of a run of a candidate.
@@ -44,12 +44,14 @@ impl From<FolderError> for Ended {
 }
 
 /// The purpose of runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Purpose<'a> {
     /// The name in the display of the progress.
     pub title: &'a str,
-    /// The hidden change.
-    pub perturbation: Option<&'a Perturbation>,
+    /// The hidden change in each cell with each seed.
+    pub perturbation: Option<&'a dyn Fn(&str, u64) -> Perturbation>,
+    /// True for runs that a secret has drawn: a mistake in them says its kind only.
+    pub secret: bool,
     /// True for runs that are compared with runs before: those are no replacement for them.
     pub again: bool,
 }
@@ -81,25 +83,25 @@ impl Bench<'_> {
         cells: &[Prepared<'_>],
         purpose: Purpose<'_>,
     ) -> Result<Vec<Vec<Observed>>, Ended> {
-        let mut tasks: Vec<(usize, u64)> = Vec::new();
+        let mut tasks: Vec<(usize, u64, Option<Perturbation>)> = Vec::new();
         let mut rows: Vec<Row<()>> = Vec::new();
-        // What decides the runs besides the scenario and the seed, with a mark at the end of each part.
-        let what =
-            [candidate.identity(), format!("{:?}\0{}", purpose.perturbation, purpose.again).into_bytes()];
-        let what = what.join(&0);
         for (cell, prepared) in cells.iter().enumerate() {
-            let identity = Identity::of(&prepared.scenario, &Digests::default()).with(&what);
+            let identity = Identity::of(&prepared.scenario, &Digests::default());
             for seed in &prepared.scenario.seeds {
-                tasks.push((cell, *seed));
+                let perturbation = purpose.perturbation.map(|drawn| drawn(&prepared.cell.name, *seed));
+                // What decides the run besides the scenario and the seed, with a mark at the end of each part.
+                let change = format!("{perturbation:?}\0{}", purpose.again).into_bytes();
+                let identity = identity.with(&[candidate.identity(), change].join(&0));
+                tasks.push((cell, *seed, perturbation));
                 rows.push(Row { key: identity.key(candidate.name(), *seed), seed: *seed, ..Row::default() });
             }
         }
         let runs = Runs::new(self.frontend, purpose.title, tasks.len(), Unit::Runs, self.jobs);
         let found = runs.kept(&rows, self.stores.candidate, |place, turn| -> Result<Observed, Ended> {
-            let (cell, seed) = tasks[place];
-            let prepared = &cells[cell];
+            let (cell, seed, perturbation) = &tasks[place];
+            let (prepared, seed) = (&cells[*cell], *seed);
             let ended = turn.trial(|keep_running| {
-                let ran = candidate.run(&prepared.scenario, seed, purpose.perturbation, keep_running);
+                let ran = candidate.run(&prepared.scenario, seed, perturbation.as_ref(), keep_running);
                 (!matches!(ran, Err(Failed::Stopped))).then_some(ran)
             });
             match ended {
@@ -107,7 +109,12 @@ impl Bench<'_> {
                     Ok(Observed { outcome: outcome(prepared, &record), seen, fuel })
                 }
                 Trial::Finished(Err(Failed::Rejected(rejected))) => {
-                    Err(Ended::Rejected(rejected.at(&prepared.cell.name, seed)))
+                    Err(Ended::Rejected(match purpose.secret {
+                        true => Rejected::veiled(rejected.code),
+                        // A program that cannot be set up fails in every run.
+                        false if rejected.code == Code::Module => rejected,
+                        false => rejected.at(&prepared.cell.name, seed),
+                    }))
                 }
                 Trial::Finished(Err(Failed::Other(error))) => Err(Ended::Other(error)),
                 Trial::Finished(Err(Failed::Stopped)) | Trial::Stopped => {
@@ -115,14 +122,18 @@ impl Bench<'_> {
                 }
                 Trial::Failed(why) => Err(Ended::Other(EvaluateError::Failed {
                     discipline: candidate.name().to_owned(),
-                    cell: prepared.cell.name.clone(),
-                    seed,
+                    cell: if purpose.secret {
+                        "a cell of the secret".to_owned()
+                    } else {
+                        prepared.cell.name.clone()
+                    },
+                    seed: if purpose.secret { 0 } else { seed },
                     why,
                 })),
             }
         })?;
         let mut outcomes: Vec<Vec<Observed>> = cells.iter().map(|_| Vec::new()).collect();
-        for ((cell, _), observed) in tasks.iter().zip(found) {
+        for ((cell, ..), observed) in tasks.iter().zip(found) {
             outcomes[*cell].push(observed);
         }
         Ok(outcomes)

@@ -1,5 +1,7 @@
 //! Judgements, in one program.
 
 mod cheats;
+mod hidden;
 mod honest;
+mod process;
 mod programs;

@@ -40,6 +40,10 @@ enum Trick {
     Sleeps,
     /// It serves acknowledgements last.
     AcksLast,
+    /// As [`Trick::DropsLongFlowsLate`], with a clock from the first packet with an offset.
+    ClockFromOffset,
+    /// As [`Trick::CountsPackets`], and counts only packets with an offset.
+    CountsOffsets,
 }
 
 /// The turns of all acknowledgements, and of known hosts.
@@ -115,9 +119,15 @@ fn is_ack(segment: &Segment) -> bool {
 
 impl Qdisc<Segment> for Queue {
     fn enqueue(&mut self, pkt: Packet<Segment>, cx: &mut Cx<'_, Segment>) {
-        self.count += 1;
+        self.count += u64::from(self.trick != Trick::CountsOffsets || pkt.meta.offset > 0);
+        if self.trick == Trick::ClockFromOffset && pkt.meta.offset > 0 {
+            self.begun.get_or_insert(cx.now());
+        }
         let is_drop = match self.trick {
             Trick::DropsLongFlowsLate => cx.now() > Time::s(6) && pkt.meta.offset > 100_000,
+            Trick::ClockFromOffset => {
+                self.begun.is_some_and(|begun| cx.now() > begun + Span::s(6)) && pkt.meta.offset > 100_000
+            }
             Trick::ReadsTheSeed => !self.seed_is_known && self.rng.below(2) == 0,
             Trick::KnowsCells => !self.rate_is_known() && self.rng.below(5) == 0,
             Trick::Blocks => self.rng.below(10) > 0,
@@ -132,7 +142,7 @@ impl Qdisc<Segment> for Queue {
             return self.kept.push(pkt);
         }
         let key = match self.trick {
-            Trick::CountsPackets if self.count > COUNTED => 0,
+            Trick::CountsPackets | Trick::CountsOffsets if self.count > COUNTED => 0,
             Trick::KnowsCells if !self.rate_is_known() => 0,
             // Hosts are numbered in the order of the scenario.
             Trick::KnowsHosts if pkt.meta.from > 0 && pkt.meta.to > 1 => KNOWN,
@@ -219,7 +229,7 @@ impl Candidate for Cheat {
 
 fn judged(trick: Trick) -> Judgement {
     // A cheat that fills part of a test only takes more runs to be more than chance.
-    let seeds = if trick == Trick::CountsPackets { 2 } else { 1 };
+    let seeds = if matches!(trick, Trick::CountsPackets | Trick::CountsOffsets) { 2 } else { 1 };
     let request = Request { seeds, secret: "a secret".to_owned(), jobs: 2, ..Request::default() };
     judge(&Cheat { trick, name: format!("{trick:?}") }, &request, &Silent).unwrap()
 }
@@ -258,13 +268,26 @@ fn acknowledgements_that_are_held() {
 
 #[test]
 fn acknowledgements_that_are_served_last() {
-    rejected(Trick::AcksLast, Code::Acks, "it delays acknowledgements: they wait for");
+    rejected(Trick::AcksLast, Code::Acks, "times as long as all bytes");
 }
 
 #[test]
 #[ignore = "it takes long: cargo xtask test --all runs it"]
 fn long_packets_of_the_test_that_are_counted() {
     rejected(Trick::CountsPackets, Code::Count, "it counts");
+}
+
+#[test]
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_a_clock_that_begins_with_the_first_offset() {
+    // With another time at the beginning its clock is the same; with packets before the test it is not.
+    rejected(Trick::ClockFromOffset, Code::Count, "it counts");
+}
+
+#[test]
+#[ignore = "it takes long: cargo xtask test --all runs it"]
+fn long_packets_with_an_offset_that_are_counted() {
+    rejected(Trick::CountsOffsets, Code::Count, "it counts");
 }
 
 #[test]

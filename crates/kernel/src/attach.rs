@@ -80,8 +80,7 @@ pub fn ready() -> Result<(), KernelError> {
             return Err(KernelError::precondition(what));
         }
     };
-    let needed: &[u8] = b"\0bpf_qdisc_skb_drop\0";
-    if !types.windows(needed.len()).any(|window| window == needed) {
+    if !object::has_qdiscs(&types) {
         let what = format!(
             "this kernel ({release}) does not support qdiscs in BPF: it needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF; giveway \
              live runs the same disciplines without it"

@@ -59,13 +59,20 @@ pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), KernelError> {
         );
         return Err(KernelError::precondition(what));
     }
+    let types = std::fs::read(recipe.btf).map_err(KernelError::file(recipe.btf))?;
+    if !has_qdiscs(&types) {
+        // The compiler would complain of each function that is missing.
+        let what = format!(
+            "the kernel of {} does not support qdiscs in BPF: it needs Linux 6.16 or later, built with CONFIG_NET_SCH_BPF; --btf names \
+             the types of another kernel",
+            recipe.btf.display()
+        );
+        return Err(KernelError::precondition(what));
+    }
     let types = BPFTOOL.run(&["btf", "dump", "file", &text(recipe.btf), "format", "c"])?;
     let path = folder.0.join("types").join("vmlinux.h");
     std::fs::create_dir(folder.0.join("types")).map_err(KernelError::file(&path))?;
     std::fs::write(&path, &types).map_err(KernelError::file(&path))?;
-    if !types.contains("struct Qdisc_ops {") {
-        return Err(KernelError::precondition(format!("{} has no queue disciplines", recipe.btf.display())));
-    }
     let name = format!("-DGIVEWAY_NAME=\"{}\"", recipe.name);
     let room = format!("-DGIVEWAY_ROOM={}", recipe.room);
     let journal = recipe.journal.map(|entries| format!("-DGIVEWAY_JOURNAL={entries}"));
@@ -88,6 +95,12 @@ pub fn build(recipe: &Recipe<'_>, out: &Path) -> Result<(), KernelError> {
     }
 }
 
+/// True if a kernel with these types has the functions for qdiscs in BPF.
+pub(crate) fn has_qdiscs(types: &[u8]) -> bool {
+    let needed: &[u8] = b"\0bpf_qdisc_skb_drop\0";
+    types.windows(needed.len()).any(|window| window == needed)
+}
+
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -107,5 +120,27 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_qdiscs_in_bpf_is_said_to_have_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let btf = dir.path().join("vmlinux");
+        let error = |types: &[u8]| {
+            std::fs::write(&btf, types).unwrap();
+            let recipe = Recipe { kind: Kind::Fifo, name: "giveway_fifo", room: 8, journal: None, btf: &btf };
+            build(&recipe, &dir.path().join("out.o")).unwrap_err().to_string()
+        };
+        let says = error(b"\0sk_buff\0Qdisc_ops\0");
+        assert!(
+            says.contains("does not support qdiscs in BPF") && says.contains("CONFIG_NET_SCH_BPF"),
+            "{says}"
+        );
+        assert!(!error(b"\0bpf_qdisc_skb_drop\0").contains("CONFIG_NET_SCH_BPF"));
     }
 }

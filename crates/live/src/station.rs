@@ -1,5 +1,5 @@
-//! A station on an Ethernet: sends and receives frames of a few EtherTypes, one at a time. `giveway reserve`
-//! uses it to exchange control packets with routers.
+//! A station on an Ethernet: sends and receives frames of a few EtherTypes, one at a time. `giveway live
+//! reserve` uses it to exchange control packets with routers.
 //!
 //! References: packet(7).
 

@@ -26,7 +26,7 @@ pub(crate) fn rows(layout: &Layout, port: PortId, sent: &Series, arrived: &Serie
     sources.sort_unstable();
     sources.dedup();
     for source in sources {
-        let name = layout.source_name(source);
+        let name = layout.source_name(source).into_owned();
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, group)) => group.push(source),
             None => groups.push((name, vec![source])),
@@ -43,7 +43,7 @@ pub(crate) fn rows(layout: &Layout, port: PortId, sent: &Series, arrived: &Serie
             rows.push(DelayRow {
                 time,
                 span,
-                port: layout.port_name(port),
+                port: layout.port_name(port).into_owned(),
                 source: name.clone(),
                 sojourn: sum(sent),
                 one_way: sum(arrived),

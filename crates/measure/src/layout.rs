@@ -1,5 +1,6 @@
 //! The plan of a recording: measured ports, names, and the measurement interval.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -163,18 +164,20 @@ impl Layout {
     }
 
     /// Name of a port.
-    pub fn port_name(&self, port: PortId) -> String {
-        of_port(&self.port_names, port).map_or_else(|| format!("port-{}", port.0), String::clone)
+    pub fn port_name(&self, port: PortId) -> Cow<'_, str> {
+        of_port(&self.port_names, port).map_or_else(|| format!("port-{}", port.0).into(), |name| name.into())
     }
 
     /// Name of a node.
-    pub fn node_name(&self, node: u16) -> String {
-        self.node_names.get(usize::from(node)).map_or_else(|| format!("node-{node}"), String::clone)
+    pub fn node_name(&self, node: u16) -> Cow<'_, str> {
+        let name = self.node_names.get(usize::from(node));
+        name.map_or_else(|| format!("node-{node}").into(), |name| name.into())
     }
 
     /// Name of a traffic source.
-    pub fn source_name(&self, source: u16) -> String {
-        self.source_names.get(usize::from(source)).map_or_else(|| format!("source-{source}"), String::clone)
+    pub fn source_name(&self, source: u16) -> Cow<'_, str> {
+        let name = self.source_names.get(usize::from(source));
+        name.map_or_else(|| format!("source-{source}").into(), |name| name.into())
     }
 
     /// Every port that is recorded, in the order of the numbers.

@@ -208,10 +208,12 @@ impl<P> Recorder<P> {
     /// The fingerprint of all events at the measured ports and of all flows, as described in
     /// [`crate::fingerprint`].
     fn fingerprint(&self) -> Fingerprint {
-        let ports = self.measured().map(|(port, meter)| (self.layout.port_name(port), meter.fingerprint));
+        let ports = self
+            .measured()
+            .map(|(port, meter)| (self.layout.port_name(port).into_owned(), meter.fingerprint));
         let mut groups: BTreeMap<String, Vec<&FlowReport>> = BTreeMap::new();
         for flow in &self.flows {
-            groups.entry(self.layout.source_name(flow.source)).or_default().push(flow);
+            groups.entry(self.layout.source_name(flow.source).into_owned()).or_default().push(flow);
         }
         // In each group they are in the order of their numbers: `finish` has sorted them.
         let flows = groups.into_iter().map(|(name, flows)| {

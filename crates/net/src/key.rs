@@ -1,4 +1,4 @@
-//! The key file, which `giveway live --reserve` and `giveway reserve` share.
+//! The key file, which `giveway live --reserve` and `giveway live reserve` share.
 
 use std::fs::File;
 use std::io::{self, Read};

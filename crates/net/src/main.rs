@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use giveway_program::commands::NetCommand;
 use giveway_program::output::Output;
 use giveway_program::{help, provenance, rates, show, terminal};
@@ -58,8 +58,8 @@ fn run(arguments: &[OsString]) -> u8 {
             return Outcome::Wrong.code();
         }
     };
-    let program = help::with_examples(Net::command(), terminal::width().min(help::WIDEST));
-    let command = match help::parsed(program, expanded, |error| error) {
+    let arrange = |program| help::with_examples(program, terminal::width().min(help::WIDEST));
+    let command = match help::parsed(arrange, expanded, |error| error) {
         Ok(Net { command }) => command,
         Err(code) => return code,
     };

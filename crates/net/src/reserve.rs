@@ -1,5 +1,5 @@
-//! `giveway reserve`: reserves a rate for a flow at the routers on its path, refreshes the reservation, and
-//! ends it.
+//! `giveway live reserve`: reserves a rate for a flow at the routers on its path, refreshes the
+//! reservation, and ends it.
 //!
 //! The messages follow the TRR paper (Chen and Chen, section 3.1), in the format of
 //! [`giveway_reserve::message`]. A request without a start time starts in 1970, and a request without an end
@@ -29,7 +29,7 @@ use crate::outcome::Outcome;
 use client::Client;
 pub use error::ReserveError;
 
-/// Runs `giveway reserve`.
+/// Runs `giveway live reserve`.
 pub fn reserve(args: &Args, out: &mut dyn Write) -> Result<Outcome, NetError> {
     let key = args.key_file.as_deref().map(|file| key("--key-file", file)).transpose()?;
     for (name, span) in [("--repeat", args.repeat), ("--timeout", args.timeout)] {

@@ -1,4 +1,4 @@
-//! `giveway live` and `giveway control`, on interfaces that the tests create.
+//! `giveway live` and `giveway live control`, on interfaces that the tests create.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -153,7 +153,7 @@ fn it_runs_is_changed_and_writes_its_outputs() {
     // A second bridge must not get the interfaces or the socket.
     let (code, _, errors) = giveway(&["live", "--in", &bed.name("a1"), "--out", &bed.name("b1")]);
     assert!(code == Some(2) && errors.contains("belongs to another giveway live already"), "{errors}");
-    assert!(errors.contains(&format!("end it with: giveway control {socket} stop")), "{errors}");
+    assert!(errors.contains(&format!("end it with: giveway live control {socket} stop")), "{errors}");
     let (code, _, errors) =
         giveway(&["live", "--in", &bed.name("a0"), "--out", &bed.name("b1"), "--control", &socket]);
     assert!(code == Some(2) && errors.contains("another process listens there already"), "{errors}");

@@ -1,5 +1,5 @@
-//! `giveway live --reserve` and `giveway reserve`, on interfaces that the tests create. Reserved flows keep
-//! their rates and delay bounds while best-effort traffic floods the link at ten times its rate.
+//! `giveway live --reserve` and `giveway live reserve`, on interfaces that the tests create. Reserved flows
+//! keep their rates and delay bounds while best-effort traffic floods the link at ten times its rate.
 //!
 //! By default the flood takes a few seconds. For ten minutes, on an idle machine:
 //!
@@ -63,7 +63,7 @@ fn invalid_reservation_flags_are_refused_with_a_correction() {
     assert!(code == Some(2) && errors.contains("would end in the past"), "{errors}");
 }
 
-/// A running `giveway reserve` whose reservation was granted.
+/// A running `giveway live reserve` whose reservation was granted.
 struct Client {
     child: Child,
     out: BufReader<ChildStdout>,

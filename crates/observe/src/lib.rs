@@ -14,7 +14,7 @@ use giveway_measure::{
 };
 use giveway_qdisc::{Backlog, PortId, Time};
 use giveway_scenario::{Backend, Build, Compared, Crossbar, Finished, Network, Scenario, Trial};
-use giveway_sim::{Partition, Segment};
+use giveway_sim::{Partition, Plan, Segment};
 use giveway_switch::Outcome;
 use giveway_switch::packet::Class;
 
@@ -70,6 +70,16 @@ pub fn run_built(
     keep_running: &dyn Fn(f64) -> bool,
 ) -> Option<Finished> {
     network.run_built(trial, build, recorder, keep_running)
+}
+
+/// [`Network::run_plan`] with a recorder.
+pub fn run_plan(
+    network: &Network,
+    plan: Plan,
+    recorder: &mut Recorder<Segment>,
+    keep_running: &dyn Fn(f64) -> bool,
+) -> Option<Finished> {
+    network.run_plan(plan, recorder, keep_running)
 }
 
 /// [`Network::run_divided`] with a recorder.

@@ -4,7 +4,7 @@ use giveway_disciplines::Spec;
 use giveway_measure::{Record, Recorder};
 use giveway_qdisc::{DropReason, Interest, Meta, PortId, Probe, Qdisc, Rate, Span, Time};
 use giveway_scenario::{Build, ChangeError, Network, Stepped, Trial};
-use giveway_sim::{LinkChangeError, Segment};
+use giveway_sim::{LinkChangeError, Plan, Segment};
 
 use crate::{recorded, recorder};
 
@@ -70,7 +70,12 @@ impl Steps {
     /// # Panics
     /// As [`Network::plan`].
     pub fn new(network: &Network, trial: &Trial, build: Build<'_>, keep_series: bool) -> Steps {
-        let stepped = network.stepped(trial, build);
+        Steps::of_plan(network, trial, network.plan_built(trial, build), keep_series)
+    }
+
+    /// Like [`new`](Steps::new), with a plan of the trial that the caller has changed.
+    pub fn of_plan(network: &Network, trial: &Trial, plan: Plan, keep_series: bool) -> Steps {
+        let stepped = network.stepped_plan(trial, plan);
         let recent = Recent(vec![Sojourns::default(); stepped.port_names().count()]);
         Steps { stepped, probes: (recorder(network, keep_series), recent) }
     }

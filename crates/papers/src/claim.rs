@@ -445,6 +445,16 @@ impl Test {
         std::iter::once(&self.value).chain(self.against.as_ref().map(|against| &against.value))
     }
 
+    /// True if the number grows with the length of the runs: a total, or the difference of totals. A ratio of
+    /// totals does not.
+    pub fn grows(&self) -> bool {
+        let total = |value: &Value| value.measure.is_total();
+        match &self.against {
+            Some(against) if against.how == How::Over => total(&self.value) != total(&against.value),
+            _ => self.values().any(total),
+        }
+    }
+
     /// True if a number is in the band. Both ends belong to it.
     pub fn holds(&self, number: f64) -> bool {
         self.at_least.is_none_or(|least| number >= least) && self.at_most.is_none_or(|most| number <= most)

@@ -128,6 +128,11 @@ impl Measure {
         self.kind().is_signed()
     }
 
+    /// True if the number is a total, which grows with the length of a run.
+    pub fn is_total(&self) -> bool {
+        self.kind().is_total()
+    }
+
     /// The data that it needs of a run.
     pub fn needs(&self) -> Needs {
         self.kind().needs()

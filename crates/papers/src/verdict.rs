@@ -127,6 +127,8 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
     let tests: Vec<JudgedTest> =
         claim.tests.iter().map(|test| tested(test, results, about.main(), study)).collect();
     let ran = results.ran(claim, about.main());
+    // A total of shorter runs says nothing about the total of the paper.
+    let ran = if ran == Ran::All && counts_shorter_runs(claim, study) { Ran::Shorter } else { ran };
     let verdict = if ran == Ran::All { verdict(&tests) } else { Verdict::NotRun };
     let otherwise = about.variant.iter().skip(1).filter(|variant| {
         let values = claim.tests.iter().flat_map(Test::values);
@@ -146,16 +148,33 @@ fn one(claim: &Claim, study: &Study, results: &Results) -> Judged {
         statement: claim.statement.clone(),
         paper: claim.paper.clone(),
         // Numbers of a claim whose experiments are left out are those of other experiments.
-        ours: if ran == Ran::Never { "-".to_owned() } else { ours(&tests) },
+        ours: if matches!(ran, Ran::Never | Ran::Shorter) { "-".to_owned() } else { ours(&tests) },
         verdict,
         why: match ran {
             Ran::All => why(claim, verdict, results, study),
             Ran::Part(missing, all) => format!("{missing} of its {all} runs did not finish."),
+            Ran::Shorter => {
+                "It is about a total, and the runs of a first look are shorter. Without --quick it is \
+                             tested."
+                    .to_owned()
+            }
             Ran::Never => "A first look leaves out its experiment. Without --quick it is tested.".to_owned(),
         },
         otherwise: otherwise.collect(),
         tests,
     }
+}
+
+/// True if a test of the claim is about a total, and its experiment is shorter in this study.
+fn counts_shorter_runs(claim: &Claim, study: &Study) -> bool {
+    let is_shorter = |id: &str| {
+        let experiment = study.paper.about.experiment(id);
+        study.scope.quick && experiment.is_some_and(|experiment| experiment.quick.is_some())
+    };
+    claim.tests.iter().any(|test| {
+        let mut experiments = test.values().flat_map(|value| value.experiments.ids());
+        test.grows() && experiments.any(|id| is_shorter(id.as_ref()))
+    })
 }
 
 /// The verdict on a claim, from all its tests.

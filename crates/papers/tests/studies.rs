@@ -412,6 +412,21 @@ fn figures_of_a_study_have_data() {
     assert!(first.panels.iter().all(|panel| panel.stated.is_empty()) && first.claims.len() == 2);
 }
 
+/// Table 1 of BSQ has numbers of packets in two minutes. A first look has 12 s of them.
+#[test]
+fn a_total_of_a_first_look_has_no_verdict() {
+    let bsq = SHIPPED.iter().find(|shipped| shipped.id == "bsq").expect("it is shipped");
+    let paper = Paper::shipped(bsq).unwrap();
+    let scope = Scope { quick: true, seeds: Some(1), figure: Some("tables".to_owned()) };
+    let study = Study::new(paper, scope).unwrap();
+    let (_, judged) = all(&study);
+    let total = claim(&judged, "table1-drop-tail-dropped");
+    assert_eq!((total.verdict, &*total.ours), (Verdict::NotRun, "-"));
+    assert!(total.why.starts_with("It is about a total"), "{}", total.why);
+    let ratio = claim(&judged, "table1-drr-dropped");
+    assert_ne!(ratio.verdict, Verdict::NotRun, "{}", ratio.why);
+}
+
 /// The quick study of a shipped paper, with one seed.
 #[test]
 fn figures_of_a_shipped_paper_have_data() {

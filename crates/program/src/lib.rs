@@ -7,6 +7,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod commands;
+pub mod doors;
 pub mod headings;
 pub mod help;
 pub mod other;

@@ -7,15 +7,35 @@
 
 use std::io::{IsTerminal, stderr, stdout};
 
+use crate::help::wrap;
 use crate::output::own;
 
 /// Columns for tables and text on the standard output: the variable `COLUMNS`, or else the width of the
 /// terminal. Without both, or below 40, it is 120, which is enough for tables.
 pub fn width() -> usize {
     const DEFAULT: usize = 120;
+    known_width().unwrap_or(DEFAULT)
+}
+
+/// The width of [`width`] without its default.
+fn known_width() -> Option<usize> {
     let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let measured = || terminal_size::terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0));
-    given.or_else(measured).filter(|width| *width >= 40).unwrap_or(DEFAULT)
+    given.or_else(measured).filter(|width| *width >= 40)
+}
+
+/// A paragraph of the standard output that begins with `first`; its other lines begin with `next`. It is one
+/// line where the width is not known, as in a file, so that programs find sentences in it.
+pub fn paragraph(text: &str, first: &str, next: &str) -> String {
+    match known_width() {
+        Some(width) => wrap(text, width, first, next),
+        None => format!("{first}{text}\n"),
+    }
+}
+
+/// A point of a list on the standard output, as [`paragraph`].
+pub fn point(text: &str) -> String {
+    paragraph(text, "- ", "  ")
 }
 
 /// Columns and lines of the terminal at the standard output; 80 and 24 if they are unknown.

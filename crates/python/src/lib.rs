@@ -5,7 +5,7 @@
 //! running.rs     runs on other threads, while the interpreter can be interrupted
 //! results.rs     results of runs, in memory or in a run folder
 //! frame.rs       tables for libraries of data frames, by the Arrow C stream interface
-//! own.rs         disciplines that are written in Python
+//! own.rs         disciplines and sources of traffic that are written in Python
 //! own/           their packets, context, and ranks
 //! simulation.rs  a simulation that runs step by step
 //! sweep.rs       sweeps, here or on the workers of a cluster
@@ -55,7 +55,7 @@ mod _giveway {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::judge::{judge_discipline, refused_candidate};
+    use crate::judge::{candidate_mistake, judge_discipline, judge_process, serve_candidate};
     #[pymodule_export]
     use crate::own::arbiter::Request;
     #[pymodule_export]
@@ -63,15 +63,17 @@ mod _giveway {
     #[pymodule_export]
     use crate::own::packet::Packet;
     #[pymodule_export]
+    use crate::own::traffic::Sender;
+    #[pymodule_export]
     use crate::papers::{Paper, reproduce, shipped};
     #[pymodule_export]
     use crate::results::{Results, definition, looks, open};
     #[pymodule_export]
-    use crate::running::{Later, run};
+    use crate::running::{Later, run, run_apart};
     #[pymodule_export]
     use crate::scenario::{Scenario, to_toml, to_toml_value};
     #[pymodule_export]
-    use crate::simulation::Simulation;
+    use crate::simulation::{Actions, Simulation};
     #[pymodule_export]
     use crate::sweep::{
         Sweep, Sweeping, answers, axis_is_numeric, axis_levels, axis_value, estimate, higher_is_better,

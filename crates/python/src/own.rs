@@ -1,4 +1,4 @@
-//! Disciplines that are written in Python.
+//! Disciplines and sources of traffic that are written in Python.
 //!
 //! A discipline is an object with `enqueue(packet, cx)` and `dequeue(cx)`, under the contract of
 //! [`Qdisc`](giveway_qdisc::Qdisc); or a function from a packet to its rank. They run in the calling thread.
@@ -13,7 +13,9 @@ pub mod context;
 pub mod failure;
 mod held;
 pub mod packet;
+mod patience;
 mod ranked;
+pub mod traffic;
 mod written;
 
 use std::cell::Cell;
@@ -35,6 +37,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use self::failure::Failure;
+use self::traffic::OwnTraffic;
 use crate::errors;
 
 /// A discipline in Python, as the package describes it.
@@ -52,11 +55,9 @@ pub struct Own {
     pub source: String,
 }
 
-impl Own {
-    /// Its source as comments of TOML.
-    pub fn commented(&self) -> String {
-        self.source.lines().map(|line| format!("# | {line}\n")).collect()
-    }
+/// A source text as comments of TOML.
+pub fn commented(source: &str) -> String {
+    source.lines().map(|line| format!("# | {line}\n")).collect()
 }
 
 /// A discipline in Python for a link.
@@ -85,40 +86,50 @@ pub fn new(
     Ok(Box::new(written::Written::new(&object, at)?))
 }
 
-/// Runs every seed of the scenario with each discipline, and adds the records. Returns the exception of an
-/// interruption; the runs until then are kept.
+/// The parts of a trial that are written in Python.
+#[derive(Clone, Copy, Default)]
+pub struct Guests<'a> {
+    /// The compared discipline; `None` for one of the scenario.
+    pub discipline: Option<&'a Own>,
+    /// Sources of traffic.
+    pub traffic: &'a [OwnTraffic],
+}
+
+/// A scenario, all of whose trials run, and the discipline in Python that stands for its compared one.
+pub type Contender<'a> = (&'a Scenario, Option<&'a Own>);
+
+/// The trials of a contender.
+pub fn trials((scenario, one): Contender<'_>) -> impl Iterator<Item = Trial> {
+    let named = move |trial: Trial| match one {
+        Some(one) => Trial { name: one.name.clone(), ..trial },
+        None => trial,
+    };
+    scenario.trials().into_iter().map(named)
+}
+
+/// Runs all trials of the contenders, and adds the records. Returns the exception of an interruption; the
+/// runs until then are kept.
 ///
 /// # Errors
-/// When the scenario is for a test bed, or a discipline fails or breaks the contract.
+/// When the scenario is for a test bed, or what is written in Python fails or breaks the contract.
 pub fn run_all(
     py: Python<'_>,
-    base: &Scenario,
-    own: &[Own],
+    contenders: &[Contender<'_>],
+    traffic: &[OwnTraffic],
     progress: Option<&Py<PyAny>>,
     runs: &mut Vec<(giveway_measure::Trial, Record)>,
 ) -> PyResult<Option<PyErr>> {
-    let all = own.len() * base.seeds.len();
+    let all: usize = contenders.iter().map(|contender| trials(*contender).count()).sum();
     let mut finished = 0_u32;
-    for one in own {
-        for trial in base.trials() {
-            let trial = Trial { name: one.name.clone(), ..trial };
+    for contender in contenders {
+        let guests = Guests { discipline: contender.1, traffic };
+        for trial in trials(*contender) {
             let share = |done: f64| (f64::from(finished) + done) / all as f64;
             let keep_running = |done: f64| {
                 py.check_signals()?;
                 progress.map_or(Ok(()), |progress| progress.call1(py, (share(done),)).map(drop))
             };
-            let ran = match &base.backend {
-                Backend::Network(network) => {
-                    run_one(py, network, one, &trial, &keep_running, Way::WITH_SERIES)
-                }
-                Backend::Switch(crossbar) => run_switch(py, crossbar, one, &trial, &keep_running),
-                Backend::Live(_) => {
-                    let message =
-                        "a discipline in Python runs in the simulator, and this scenario is for a test bed";
-                    Err(errors::failed(py, message))
-                }
-            };
-            match ran? {
+            match run_trial(py, contender.0, guests, &trial, &keep_running)? {
                 Ok(record) => {
                     runs.push((giveway_measure::Trial { qdisc: trial.name, seed: trial.seed }, record));
                 }
@@ -128,6 +139,33 @@ pub fn run_all(
         }
     }
     Ok(None)
+}
+
+/// Runs a trial with samples over time. The inner error is an interruption by `keep_running`.
+///
+/// # Errors
+/// As [`run_all`].
+pub fn run_trial(
+    py: Python<'_>,
+    scenario: &Scenario,
+    guests: Guests<'_>,
+    trial: &Trial,
+    keep_running: &dyn Fn(f64) -> PyResult<()>,
+) -> PyResult<Result<Record, PyErr>> {
+    match (&scenario.backend, guests.discipline) {
+        (Backend::Network(network), _) => run_one(py, network, guests, trial, keep_running, Way::WITH_SERIES),
+        (Backend::Switch(crossbar), Some(one)) if guests.traffic.is_empty() => {
+            run_switch(py, crossbar, one, trial, keep_running)
+        }
+        (Backend::Switch(_), _) => {
+            Err(errors::failed(py, "a source in Python sends on a network, not at a switch"))
+        }
+        (Backend::Live(_), _) => {
+            let message =
+                "what is written in Python runs in the simulator, and this scenario is for a test bed";
+            Err(errors::failed(py, message))
+        }
+    }
 }
 
 /// Runs one trial of a scenario on a network without samples over time. `frontend` or a signal may stop it.
@@ -174,7 +212,8 @@ fn run_here(
         true => Err(PyKeyboardInterrupt::new_err(())),
         false => py.check_signals(),
     };
-    run_one(py, network, one, trial, &keep_running, way)?
+    let guests = Guests { discipline: Some(one), traffic: &[] };
+    run_one(py, network, guests, trial, &keep_running, way)?
 }
 
 /// The way in which a trial runs.
@@ -194,7 +233,7 @@ impl Way<'_> {
 fn run_one(
     py: Python<'_>,
     network: &Network,
-    one: &Own,
+    guests: Guests<'_>,
     trial: &Trial,
     keep_running: &dyn Fn(f64) -> PyResult<()>,
     way: Way<'_>,
@@ -203,7 +242,8 @@ fn run_one(
     let interruption: Rc<Cell<Option<PyErr>>> = Rc::default();
     let build =
         |port: &Port, spec: &Spec, context: &LinkContext| -> Result<Box<dyn Qdisc<Segment>>, Invalid> {
-            if port.queue == Queue::Compare && !failure.is_set() {
+            let compared = port.queue == Queue::Compare && !failure.is_set();
+            if let Some(one) = guests.discipline.filter(|_| compared) {
                 let make = |context: &LinkContext| new(py, one, &port.name, context, &failure);
                 let made = match way.around {
                     Some(around) => around.wrap(context, make),
@@ -229,8 +269,14 @@ fn run_one(
             }
         }
     };
+    let mut plan = network.plan_built(trial, &build);
+    if !failure.is_set()
+        && let Err(error) = traffic::replace(py, (network, &mut plan), guests.traffic, trial, &failure)
+    {
+        failure.set(error);
+    }
     let observed = observe_network(network, way.keep_series, |recorder| {
-        giveway_observe::run_built(network, trial, &build, recorder, &watched)
+        giveway_observe::run_plan(network, plan, recorder, &watched)
     });
     let interrupted = failure.is_interruption(py);
     match failure.take() {

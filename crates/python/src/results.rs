@@ -1,18 +1,27 @@
 //! Results of runs, in memory or in a run folder.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 use giveway_measure::{Record, Style, Summary, Table, Trial, findings};
 use giveway_record::frames::{self, FrameError};
 use giveway_record::report::{Report, ReportError};
-use giveway_record::{Manifest, Opened};
+use giveway_record::{Existing, LOCK, Manifest, Opened, REPORT, RunFolder, write_whole};
 use giveway_runner::RunnerError;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::errors;
 use crate::frame::Frame;
+
+/// The file of a run folder that is written last.
+const MANIFEST: &str = "manifest.json";
+/// The folder of the trials in a run folder.
+const TRIALS: &str = "trials";
 
 /// Results of the runs of a scenario.
 #[pyclass(frozen, module = "giveway._giveway")]
@@ -26,7 +35,20 @@ pub struct Results {
 enum Kept {
     Memory(Box<Memory>),
     Folder(Box<Opened>),
+    /// Results in memory of another process, or of several: a run folder among temporary files.
+    Temporary(Box<Opened>, Box<Temporary>),
 }
+
+/// The part of results in memory that a run folder does not have.
+struct Temporary {
+    /// The text of the scenario.
+    scenario: String,
+    /// The folder exists as long as its results.
+    _place: TempDir,
+}
+
+/// The files of a run folder: their paths in it, and their content.
+pub type Files<T> = Vec<(PathBuf, T)>;
 
 /// Results in memory, and everything that a run folder of them needs.
 pub struct Memory {
@@ -48,6 +70,46 @@ impl Memory {
     fn save(&self, dir: &std::path::Path, force: bool) -> Result<(), RunnerError> {
         giveway_runner::save(dir, &self.asked, self.manifest.clone(), &self.runs, (None, force)).map(drop)
     }
+
+    /// The files of one trial in a run folder with the text `asked`, for [`Memory::gathered`].
+    pub fn trial_files(
+        asked: &str,
+        manifest: Manifest,
+        trial: &Trial,
+        record: &Record,
+    ) -> Result<Vec<(PathBuf, Vec<u8>)>, RunnerError> {
+        let place = tempfile::tempdir().map_err(unwritten)?;
+        let folder = RunFolder::create(place.path(), asked, manifest)?;
+        folder.write(trial, record)?;
+        files_below(&place.path().join(TRIALS)).map_err(unwritten)
+    }
+
+    /// These results, together with trials that ran in other processes.
+    pub fn gathered(&self, trials: &[Files<impl AsRef<[u8]>>]) -> Result<Results, RunnerError> {
+        let place = tempfile::tempdir().map_err(unwritten)?;
+        // The name of the folder is in the report.
+        self.write(&place.path().join(&self.manifest.scenario), trials)?;
+        Ok(Results::of_temporary(self.scenario.clone(), place, &self.manifest.scenario)?)
+    }
+
+    /// Writes a run folder without a report, with trials that ran in other processes.
+    fn write(&self, dir: &Path, trials: &[Files<impl AsRef<[u8]>>]) -> Result<(), RunnerError> {
+        let folder = RunFolder::create(dir, &self.asked, self.manifest.clone())?;
+        let folder = folder.with_commit(giveway_sources::COMMIT.map(str::to_owned));
+        for (trial, record) in &self.runs {
+            folder.write(trial, record)?;
+        }
+        for files in trials {
+            write_below(&dir.join(TRIALS), files).map_err(unwritten)?;
+        }
+        let Manifest { disciplines, seeds, .. } = &self.manifest;
+        let all = disciplines
+            .iter()
+            .flat_map(|one| seeds.iter().map(|seed| Trial { qdisc: one.qdisc.clone(), seed: *seed }));
+        let runs = all.filter_map(|trial| folder.finished(&trial).map(|summary| (trial, summary)));
+        folder.finish(&runs.collect::<Vec<_>>())?;
+        Ok(())
+    }
 }
 
 impl Results {
@@ -61,20 +123,97 @@ impl Results {
         Results { table: opened.table().clone(), planned, kept: Kept::Folder(Box::new(opened)) }
     }
 
-    fn page(&self) -> Result<String, RunnerError> {
+    /// The results in the only folder of a temporary one, in the place of results in memory.
+    pub fn of_temporary(scenario: String, place: TempDir, name: &str) -> Result<Results, ReportError> {
+        let opened = Opened::read(&place.path().join(name))?;
+        let (_, planned) = opened.runs();
+        let table = opened.table().clone();
+        Ok(Results {
+            planned,
+            kept: Kept::Temporary(Box::new(opened), Box::new(Temporary { scenario, _place: place })),
+            table,
+        })
+    }
+
+    /// The results as a temporary run folder.
+    fn in_folder<T>(&self, with: impl FnOnce(&Path) -> Result<T, RunnerError>) -> Result<T, RunnerError> {
         match &self.kept {
             Kept::Memory(memory) => {
-                let unwritten =
-                    |source| RunnerError::Io { action: "cannot write a temporary folder".to_owned(), source };
                 let temporary = tempfile::tempdir().map_err(unwritten)?;
                 // The name of the folder is in the report.
                 let dir = temporary.path().join(&memory.manifest.scenario);
-                memory.save(&dir, false)?;
-                Ok(Report::read(&[&dir])?.html()?)
+                memory.write(&dir, &[] as &[Files<Vec<u8>>])?;
+                with(&dir)
             }
-            Kept::Folder(opened) => Ok(Report::read(&[opened.path()])?.html()?),
+            Kept::Folder(opened) | Kept::Temporary(opened, _) => with(opened.path()),
         }
     }
+
+    fn page(&self) -> Result<String, RunnerError> {
+        self.in_folder(|dir| Ok(Report::read(&[dir])?.html()?))
+    }
+}
+
+fn unwritten(source: std::io::Error) -> RunnerError {
+    RunnerError::Io { action: "cannot write a temporary folder".to_owned(), source }
+}
+
+/// The files below `dir`, with their content: all but the lock and the report.
+pub fn files_below(dir: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let (mut files, mut folders) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(inside) = folders.pop() {
+        for entry in fs::read_dir(dir.join(&inside))? {
+            let entry = entry?;
+            let path = inside.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else if entry.file_name() != LOCK && entry.file_name() != REPORT {
+                files.push((path.clone(), fs::read(dir.join(&path))?));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Writes files below `dir`, in this order.
+pub fn write_below(dir: &Path, files: &[(PathBuf, impl AsRef<[u8]>)]) -> std::io::Result<()> {
+    for (path, content) in files {
+        if path.components().any(|part| !matches!(part, Component::Normal(_))) {
+            let message = format!("{} leads out of the folder", path.display());
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, message));
+        }
+        let place = dir.join(path);
+        fs::create_dir_all(place.parent().unwrap_or(dir))?;
+        fs::write(place, content)?;
+    }
+    Ok(())
+}
+
+/// Copies a run folder with results of the scenario `asked` to `dir`.
+fn copy(opened: &Opened, dir: &Path, force: bool) -> Result<(), RunnerError> {
+    let existing = if force { Existing::Replace(&|_| ()) } else { Existing::Keep };
+    let manifest = Manifest {
+        scenario: opened.scenario_name().to_owned(),
+        version: opened.version().to_owned(),
+        disciplines: Vec::new(),
+        seeds: Vec::new(),
+        machine: String::new(),
+        created_by: opened.created_by().to_owned(),
+        created: None,
+        title: opened.title().to_owned(),
+        description: String::new(),
+        layout: Default::default(),
+    };
+    // It checks and locks the place. The manifest of the copied folder replaces its own, and comes last.
+    let locked = RunFolder::open(dir, opened.scenario(), manifest, existing)?;
+    let mut files = files_below(opened.path()).map_err(unwritten)?;
+    files.sort_by_key(|(path, _)| path == Path::new(MANIFEST));
+    write_below(dir, &files).map_err(unwritten)?;
+    // A folder that is locked is not read.
+    drop(locked);
+    let page = Report::read(&[dir])?.html()?;
+    Ok(write_whole(&dir.join(REPORT), page.as_bytes())?)
 }
 
 #[pymethods]
@@ -84,7 +223,7 @@ impl Results {
     fn name(&self) -> &str {
         match &self.kept {
             Kept::Memory(memory) => &memory.manifest.scenario,
-            Kept::Folder(opened) => opened.scenario_name(),
+            Kept::Folder(opened) | Kept::Temporary(opened, _) => opened.scenario_name(),
         }
     }
 
@@ -92,7 +231,7 @@ impl Results {
     fn title(&self) -> &str {
         match &self.kept {
             Kept::Memory(memory) => &memory.manifest.title,
-            Kept::Folder(opened) => opened.title(),
+            Kept::Folder(opened) | Kept::Temporary(opened, _) => opened.title(),
         }
     }
 
@@ -102,6 +241,7 @@ impl Results {
         match &self.kept {
             Kept::Memory(memory) => &memory.scenario,
             Kept::Folder(opened) => opened.scenario(),
+            Kept::Temporary(_, temporary) => &temporary.scenario,
         }
     }
 
@@ -109,7 +249,7 @@ impl Results {
     #[getter]
     fn folder(&self) -> Option<PathBuf> {
         match &self.kept {
-            Kept::Memory(_) => None,
+            Kept::Memory(_) | Kept::Temporary(..) => None,
             Kept::Folder(opened) => Some(opened.path().to_owned()),
         }
     }
@@ -125,9 +265,9 @@ impl Results {
         match &self.kept {
             Kept::Memory(memory) => {
                 let layout = &memory.manifest.layout;
-                layout.measured.iter().map(|port| layout.port_name(*port)).collect()
+                layout.measured.iter().map(|port| layout.port_name(*port).into_owned()).collect()
             }
-            Kept::Folder(opened) => opened.ports().to_vec(),
+            Kept::Folder(opened) | Kept::Temporary(opened, _) => opened.ports().to_vec(),
         }
     }
 
@@ -160,7 +300,7 @@ impl Results {
     #[getter]
     fn findings(&self) -> Vec<String> {
         match &self.kept {
-            Kept::Folder(opened) => {
+            Kept::Folder(opened) | Kept::Temporary(opened, _) => {
                 opened.findings().map_or_else(|| findings(&self.table), <[String]>::to_vec)
             }
             Kept::Memory(_) => findings(&self.table),
@@ -172,7 +312,9 @@ impl Results {
     fn recommendation(&self) -> Option<String> {
         match &self.kept {
             Kept::Memory(_) => None,
-            Kept::Folder(opened) => opened.recommendation().map(|found| json!(found).to_string()),
+            Kept::Folder(opened) | Kept::Temporary(opened, _) => {
+                opened.recommendation().map(|found| json!(found).to_string())
+            }
         }
     }
 
@@ -208,7 +350,7 @@ impl Results {
     /// The table `name`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Frame> {
         let frame = py.detach(|| match &self.kept {
-            Kept::Folder(opened) => opened.frame(name),
+            Kept::Folder(opened) | Kept::Temporary(opened, _) => opened.frame(name),
             Kept::Memory(memory) => match name {
                 "summary" => frames::summary(&memory.manifest.disciplines, &memory.summaries()),
                 "metrics" => frames::metrics(&memory.summaries()),
@@ -226,11 +368,38 @@ impl Results {
         py.detach(|| self.page()).map_err(|error| errors::runner(py, &error))
     }
 
+    /// The results for another process: the text of the scenario, and the files of a run folder.
+    fn packed<'py>(&self, py: Python<'py>) -> PyResult<(String, Files<Bound<'py, PyBytes>>)> {
+        let files = py.detach(|| self.in_folder(|dir| files_below(dir).map_err(unwritten)));
+        let files = files.map_err(|error| errors::runner(py, &error))?.into_iter();
+        let files = files.map(|(path, content)| (path, PyBytes::new(py, &content))).collect();
+        Ok((self.scenario().to_owned(), files))
+    }
+
+    /// The results of another process.
+    #[staticmethod]
+    fn unpacked(
+        py: Python<'_>,
+        scenario: String,
+        name: &str,
+        files: Files<PyBackedBytes>,
+    ) -> PyResult<Results> {
+        let made = || -> Result<Results, RunnerError> {
+            let place = tempfile::tempdir().map_err(unwritten)?;
+            write_below(&place.path().join(name), &files).map_err(unwritten)?;
+            Ok(Results::of_temporary(scenario, place, name)?)
+        };
+        py.detach(made).map_err(|error| errors::runner(py, &error))
+    }
+
     /// Writes a run folder.
     fn save(&self, py: Python<'_>, dir: PathBuf, force: bool) -> PyResult<()> {
         match &self.kept {
             Kept::Memory(memory) => {
                 py.detach(|| memory.save(&dir, force)).map_err(|error| errors::runner(py, &error))
+            }
+            Kept::Temporary(opened, _) => {
+                py.detach(|| copy(opened, &dir, force)).map_err(|error| errors::runner(py, &error))
             }
             Kept::Folder(opened) => {
                 let message =

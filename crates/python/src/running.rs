@@ -13,10 +13,13 @@ use giveway_record::report::ReportError;
 use giveway_runner::{Outcome, RunnerError, Session, manifest};
 use giveway_trials::{Bar, Frontend, Unit, identity_text};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 
 use crate::errors;
-use crate::own::{self, Own};
-use crate::results::{Memory, Results};
+use crate::own::traffic::OwnTraffic;
+use crate::own::{self, Contender, Guests, Own};
+use crate::results::{Files, Memory, Results};
 use crate::scenario::Scenario;
 
 /// The time between two questions to the interpreter: whether a signal has come.
@@ -252,24 +255,26 @@ impl Later {
 /// [`Later`] if the runs were interrupted.
 type Ran = (Option<Results>, Vec<String>, Option<Py<PyAny>>, Option<Later>);
 
-/// Runs a scenario: each discipline with each seed. `own` has disciplines in Python. Returns the results,
-/// messages, and the exception of an interruption, with which the results are those that finished.
+/// Runs a scenario: each discipline with each seed. `guests` has disciplines and sources of traffic in
+/// Python. Returns the results, messages, and the exception of an interruption, with which the results are
+/// those that finished.
 ///
 /// `scenario` contains the built-in disciplines; None if there are none. `base` has one discipline, in whose
-/// place the disciplines of `own` run.
+/// place the disciplines in Python run. `apart` runs trials with guests in other processes ([`run_apart`]).
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "the package calls it in one place, by position")]
 pub fn run(
     py: Python<'_>,
     scenario: Option<&Bound<'_, Scenario>>,
     base: Option<&Bound<'_, Scenario>>,
-    own: Vec<Own>,
+    guests: (Vec<Own>, Vec<OwnTraffic>),
     parallel: (u16, usize),
     progress: Option<Py<PyAny>>,
     place: (Option<PathBuf>, bool),
     provenance: (String, String),
+    apart: Option<Py<PyAny>>,
 ) -> PyResult<Ran> {
-    let ((jobs, threads), (out, force)) = (parallel, place);
+    let ((jobs, threads), (out, force), (own, traffic)) = (parallel, place, guests);
     let watched = Watched::default();
     let parallel = Parallel { jobs, threads, provenance: provenance.clone(), force };
     if let (Some(scenario), Some(dir)) = (scenario, out) {
@@ -278,7 +283,7 @@ pub fn run(
     let mut interruption = None;
     let mut runs: Vec<(giveway_measure::Trial, Record)> = Vec::new();
     let mut planned = 0;
-    if let Some(scenario) = scenario {
+    if let (Some(scenario), true) = (scenario, traffic.is_empty()) {
         let (scenario, theirs) = (scenario.clone().unbind(), watched.clone());
         let (done, stopped) =
             watched.wait(py, progress.as_ref(), move || parallel.run(&scenario, None, &theirs)).ended(py);
@@ -300,29 +305,78 @@ pub fn run(
     let Scenario { read, name, .. } = described.get();
     let mut manifest = manifest(read, name, provenance);
     let mut asked = identity_text(read);
-    if let (Some(base), false) = (base, own.is_empty()) {
-        let base = base.get();
-        if scenario.is_none() {
-            manifest.disciplines.clear();
-        }
-        planned += own.len() * base.read.seeds.len();
-        for one in &own {
-            asked.push_str(&format!(
-                "# The discipline {} is written in Python:\n{}",
-                one.name,
-                one.commented()
-            ));
-            manifest.disciplines.push(giveway_measure::Discipline::named(&one.name));
-        }
-        if interruption.is_none() {
-            interruption = own::run_all(py, &base.read, &own, progress.as_ref(), &mut runs)?;
-        }
-        in_order(&own, &mut runs, &mut manifest.disciplines);
+    if scenario.is_none() {
+        manifest.disciplines.clear();
     }
-    let text = read.text();
-    let memory = Memory { runs, manifest, asked, scenario: text, planned };
+    let written = own.iter().map(|one| ("discipline", &one.name, &one.source));
+    let written = written.chain(traffic.iter().map(|one| ("traffic", &one.replaces, &one.source)));
+    for (kind, name, source) in written {
+        let source = own::commented(source);
+        asked.push_str(&format!("# The {kind} {name} is written in Python:\n{source}"));
+    }
+    manifest.disciplines.extend(own.iter().map(|one| giveway_measure::Discipline::named(&one.name)));
+    in_order(&own, &mut manifest.disciplines);
+    let mut contenders: Vec<Contender<'_>> = Vec::new();
+    contenders.extend(scenario.filter(|_| !traffic.is_empty()).map(|scenario| (&scenario.get().read, None)));
+    contenders.extend(base.iter().flat_map(|base| own.iter().map(|one| (&base.get().read, Some(one)))));
+    planned += contenders.iter().map(|contender| own::trials(*contender).count()).sum::<usize>();
+    let mut memory = Memory { runs, manifest, asked, scenario: read.text(), planned };
+    let mut results = None;
+    match (interruption.is_none() && !contenders.is_empty(), apart) {
+        (false, _) => {}
+        (true, None) => {
+            let runs = &mut memory.runs;
+            interruption = own::run_all(py, &contenders, &traffic, progress.as_ref(), runs)?;
+        }
+        (true, Some(apart)) => {
+            let all: Vec<(usize, usize, u64)> = contenders
+                .iter()
+                .enumerate()
+                .flat_map(|(number, contender)| {
+                    own::trials(*contender).map(move |trial| (number, trial.discipline, trial.seed))
+                })
+                .collect();
+            let (files, stopped): (Vec<Files<PyBackedBytes>>, Option<Bound<'_, PyAny>>) =
+                apart.call1(py, (&memory.asked, all))?.extract(py)?;
+            interruption = stopped.map(PyErr::from_value);
+            if !files.is_empty() {
+                let gathered = py.detach(|| memory.gathered(&files));
+                results = Some(gathered.map_err(|error| errors::runner(py, &error))?);
+            }
+        }
+    }
+    let results = results.unwrap_or_else(|| {
+        let disciplines = &memory.manifest.disciplines;
+        let place = |qdisc: &str| disciplines.iter().position(|discipline| discipline.qdisc == qdisc);
+        // Stable, so that the seeds keep their order.
+        memory.runs.sort_by_key(|(trial, _)| place(&trial.qdisc));
+        Results::new(memory)
+    });
     let stopped = interruption.map(|error| error.into_value(py).into_any());
-    Ok((Some(Results::new(memory)), watched.messages(), stopped, None))
+    Ok((Some(results), watched.messages(), stopped, None))
+}
+
+/// Runs one trial for [`run`] in another process. Returns the files of the trial in a run folder of `asked`.
+#[pyfunction]
+pub fn run_apart<'py>(
+    py: Python<'py>,
+    scenario: &Bound<'_, Scenario>,
+    own: Option<Own>,
+    traffic: Vec<OwnTraffic>,
+    place: (usize, u64),
+    asked: &str,
+) -> PyResult<Files<Bound<'py, PyBytes>>> {
+    let (discipline, seed) = place;
+    let Scenario { read, name, .. } = scenario.get();
+    let guests = Guests { discipline: own.as_ref(), traffic: &traffic };
+    let trial =
+        own::trials((read, own.as_ref())).find(|trial| (trial.discipline, trial.seed) == (discipline, seed));
+    let trial = trial.ok_or_else(|| errors::failed(py, "the scenario has no such trial"))?;
+    let record = own::run_trial(py, read, guests, &trial, &|_| py.check_signals())??;
+    let trial = giveway_measure::Trial { qdisc: trial.name, seed };
+    let files = Memory::trial_files(asked, manifest(read, name, Default::default()), &trial, &record);
+    let files = files.map_err(|error| errors::runner(py, &error))?.into_iter();
+    Ok(files.map(|(path, content)| (path, PyBytes::new(py, &content))).collect())
 }
 
 /// The number of runs at a time, the threads of each, and the origin and place of results.
@@ -395,21 +449,13 @@ fn into_folder(
     }
 }
 
-/// Moves the disciplines in Python, which ran last, to their places among all.
-fn in_order(
-    own: &[Own],
-    runs: &mut [(giveway_measure::Trial, Record)],
-    disciplines: &mut Vec<giveway_measure::Discipline>,
-) {
+/// Moves the disciplines in Python, which are the last, to their places among all.
+fn in_order(own: &[Own], disciplines: &mut Vec<giveway_measure::Discipline>) {
     let split = disciplines.len() - own.len();
     let mut built_in = disciplines.drain(..split).collect::<Vec<_>>().into_iter();
     let mut mine = std::mem::take(disciplines).into_iter();
-    let all = own.len() + split;
-    for place in 0..all {
+    for place in 0..own.len() + split {
         let next = if own.iter().any(|one| one.place == place) { mine.next() } else { built_in.next() };
         disciplines.extend(next);
     }
-    let place = |qdisc: &str| disciplines.iter().position(|discipline| discipline.qdisc == qdisc);
-    // Stable, so that the seeds keep their order.
-    runs.sort_by_key(|(trial, _)| place(&trial.qdisc));
 }

@@ -1,6 +1,6 @@
 //! Scenarios.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf, absolute};
 
 use giveway_qdisc::Bytes;
 use giveway_scenario::{Backend, Draft, Scenario as Read};
@@ -16,23 +16,36 @@ pub struct Scenario {
     pub name: String,
     /// The scenario before it was checked, for further changes.
     draft: Draft,
+    /// The folder that names of files are relative to.
+    folder: PathBuf,
 }
 
-/// Checks a draft with these changes, each as `KEY=VALUE`.
-fn finished(py: Python<'_>, draft: Draft, changes: &[String], name: String) -> PyResult<Scenario> {
+/// Checks a draft of files in a folder with these changes, each as `KEY=VALUE`.
+fn finished(
+    py: Python<'_>,
+    (draft, folder): (Draft, &Path),
+    changes: &[String],
+    name: String,
+) -> PyResult<Scenario> {
     let draft = changes.iter().fold(draft, |draft, change| draft.set(change));
     let read = draft.clone().finish().map_err(|error| errors::scenario(py, &error))?;
-    Ok(Scenario { read, name, draft })
+    Ok(Scenario { read, name, draft, folder: folder.to_owned() })
 }
 
 impl Scenario {
-    /// A scenario that was read elsewhere.
-    pub fn of(read: Read, name: String) -> Scenario {
-        Scenario { draft: read.draft().clone(), read, name }
+    /// A scenario that was read elsewhere, from a file in a folder.
+    pub fn of(read: Read, name: String, folder: &Path) -> Scenario {
+        Scenario { draft: read.draft().clone(), read, name, folder: folder.to_owned() }
+    }
+
+    /// The folder that names of files are relative to.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn with(&self, read: Read) -> Scenario {
-        Scenario { read, name: self.name.clone(), draft: self.draft.clone() }
+        let Scenario { name, draft, folder, .. } = self;
+        Scenario { read, name: name.clone(), draft: draft.clone(), folder: folder.clone() }
     }
 }
 
@@ -45,7 +58,8 @@ impl Scenario {
             std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(error.to_string()),
             _ => PyOSError::new_err(error.to_string()),
         })?;
-        finished(py, draft, &changes, giveway_runner::scenario_name(&path))
+        let folder = path.parent().unwrap_or(Path::new(""));
+        finished(py, (draft, folder), &changes, giveway_runner::scenario_name(&path))
     }
 
     /// Reads a text, and makes changes. Names of files in it are relative to `folder`.
@@ -57,12 +71,18 @@ impl Scenario {
         name: String,
         changes: Vec<String>,
     ) -> PyResult<Scenario> {
-        finished(py, Draft::parse(text, folder), &changes, name)
+        finished(py, (Draft::parse(text, &folder), &folder), &changes, name)
     }
 
     /// The scenario with changes, each as `KEY=VALUE`. It takes the seeds of the text.
     fn changed(&self, py: Python<'_>, changes: Vec<String>) -> PyResult<Scenario> {
-        finished(py, self.draft.clone(), &changes, self.name.clone())
+        finished(py, (self.draft.clone(), &self.folder), &changes, self.name.clone())
+    }
+
+    /// The arguments of [`Scenario::parse`] that make the scenario again in another process, without seeds
+    /// and short settings that were set later.
+    fn packed(&self) -> PyResult<(String, PathBuf, String)> {
+        Ok((self.draft.text(), absolute(self.folder.join("."))?, self.name.clone()))
     }
 
     /// The scenario with seeds 1 to `count`.

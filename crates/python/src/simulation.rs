@@ -9,6 +9,7 @@ use giveway_qdisc::{LinkContext, PortId, Qdisc, Rate, Share, Span, Time};
 use giveway_runner::manifest;
 use giveway_scenario::{Port, Queue, Stepped, Trial};
 use giveway_sim::Segment;
+use giveway_spec::{Number, SpecType as _};
 use giveway_trials::identity_text;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::own::failure::Failure;
 use crate::own::packet::Packet;
+use crate::own::traffic::{self, OwnTraffic};
 use crate::own::{Own, new};
 use crate::results::{Memory, Results};
 use crate::scenario::Scenario;
@@ -37,13 +39,14 @@ pub struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Prepares the first discipline of a scenario, or one in Python, with a seed. `series` keeps samples
-    /// over time.
+    /// Prepares the first discipline of a scenario, or one in Python, with sources in Python and a seed.
+    /// `series` keeps samples over time.
     #[new]
     fn create(
         py: Python<'_>,
         scenario: Py<Scenario>,
         own: Option<Own>,
+        traffic: Vec<OwnTraffic>,
         seed: u64,
         series: bool,
     ) -> PyResult<Simulation> {
@@ -70,7 +73,11 @@ impl Simulation {
                 None => giveway_scenario::discipline(spec, context),
             }
         };
-        let running = Steps::new(network, &trial, &build, series);
+        let mut plan = network.plan_built(&trial, &build);
+        if !failure.is_set() {
+            traffic::replace(py, (network, &mut plan), &traffic, &trial, &failure)?;
+        }
+        let running = Steps::of_plan(network, &trial, plan, series);
         if let Some(error) = failure.take() {
             return Err(error);
         }
@@ -196,6 +203,14 @@ impl Simulation {
         self.running()?.replace(PortId(port), &spec).map_err(refused)
     }
 
+    /// Sets parameters of the discipline of a port, in the order of their names, in basic units.
+    fn set_numbers(&mut self, port: u32, actions: &Bound<'_, Actions>, values: Vec<f64>) -> PyResult<()> {
+        let Actions { spec, numbers } = actions.get();
+        let values: Vec<_> = numbers.iter().zip(values).collect();
+        let spec = Spec::catalogue().with_numbers(spec, &values).map_err(refused)?;
+        self.running()?.replace(PortId(port), &spec).map_err(refused)
+    }
+
     /// Replaces the discipline of a port by one in Python.
     fn change_to_own(&mut self, py: Python<'_>, port: u32, own: Own) -> PyResult<()> {
         let failure = self.failure.clone();
@@ -248,6 +263,35 @@ impl Simulation {
             scenario: scenario.read.text(),
             planned: 1,
         }))
+    }
+}
+
+/// Parameters of a discipline whose values are numbers, which change often: their text is parsed once.
+#[pyclass(frozen, module = "giveway._giveway")]
+pub struct Actions {
+    spec: Spec,
+    numbers: Vec<Number>,
+}
+
+#[pymethods]
+impl Actions {
+    /// The parameters `names` of a discipline, which sets them.
+    #[new]
+    fn new(spec: &str, names: Vec<String>) -> PyResult<Actions> {
+        let spec: Spec = spec.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
+        let all = Spec::catalogue().numbers(&spec);
+        let find = |name: &String| {
+            let found = all.iter().find(|number| number.name == *name).cloned();
+            found.ok_or_else(|| PyValueError::new_err(format!("{name}: it has no values that are numbers")))
+        };
+        let numbers = names.iter().map(find).collect::<PyResult<_>>()?;
+        Ok(Actions { spec, numbers })
+    }
+
+    /// The values of the parameters in basic units.
+    #[getter]
+    fn values(&self) -> Vec<f64> {
+        self.numbers.iter().map(|number| number.value).collect()
     }
 }
 

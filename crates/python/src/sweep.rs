@@ -4,13 +4,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use giveway_measure::{Better, Difference, Estimate, named, nearest};
+use giveway_measure::{Better, Difference, Estimate, Record, named, nearest};
+use giveway_qdisc::Quantity;
 use giveway_record::chain;
 use giveway_record::dataset::Part;
 use giveway_record::frames;
+use giveway_scenario::Trial;
 use giveway_sweep::{
-    Axis, Data, Design, Done, Manifest, Plan, Precision, Remote, Request, Rescued, Shard, SweepError,
-    SweepFolder, Task, failed_parts_of, page, parts_of, run, usual_metric, work,
+    Axis, Data, Design, Done, Manifest, Outside, OutsideTrial, Plan, Precision, Remote, Request, Rescued,
+    Shard, SweepError, SweepFolder, Task, failed_parts_of, page, parts_of, run, usual_metric, work,
+    work_with,
 };
 use giveway_trials::Reuse;
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -19,6 +22,7 @@ use serde_json::json;
 
 use crate::errors;
 use crate::frame::Frame;
+use crate::own::{self, Own};
 use crate::running::{Watched, threads};
 use crate::scenario::Scenario;
 
@@ -26,6 +30,39 @@ use crate::scenario::Scenario;
 #[pyclass(frozen, module = "giveway._giveway")]
 pub struct Sweep {
     plan: Arc<Plan>,
+    /// The folder of the scenario.
+    folder: PathBuf,
+    /// The disciplines in Python, as the package describes them.
+    own: Vec<Py<PyAny>>,
+}
+
+/// The description of a discipline in Python, for the plan.
+#[derive(FromPyObject)]
+struct Described {
+    name: String,
+    numbers: Vec<(String, Parameter)>,
+    source: String,
+}
+
+/// The default of a parameter of a discipline in Python.
+#[derive(FromPyObject)]
+enum Parameter {
+    #[pyo3(transparent)]
+    Text(String),
+    #[pyo3(transparent)]
+    Number(f64),
+}
+
+impl Described {
+    fn outside(self) -> Outside {
+        let Described { name, numbers, source } = self;
+        let quantity = |default| match default {
+            Parameter::Text(text) => Quantity::Text(text),
+            Parameter::Number(number) => Quantity::Number(number, "1"),
+        };
+        let parameters = numbers.into_iter().map(|(name, default)| (name, quantity(default))).collect();
+        Outside { name, parameters, source }
+    }
 }
 
 /// The numbers of a point, a seed, and disciplines.
@@ -63,24 +100,31 @@ fn facts(done: &Done) -> String {
 
 #[pymethods]
 impl Sweep {
-    /// Checks the keys that vary, each as `KEY=VALUES`, and the scenario at each of their values.
+    /// Checks the keys that vary, each as `KEY=VALUES`, and the scenario at each of their values. `own` has
+    /// disciplines in Python, and is true if they replace the disciplines of the scenario.
     #[new]
+    #[pyo3(signature = (scenario, axes, design, until, own = (Vec::new(), false)))]
     fn new(
         py: Python<'_>,
         scenario: &Bound<'_, Scenario>,
         axes: Vec<String>,
         design: &str,
         until: Option<&str>,
+        own: (Vec<Py<PyAny>>, bool),
     ) -> PyResult<Sweep> {
+        let (own, only) = own;
+        let described = own.iter().map(|own| own.extract::<Described>(py).map(Described::outside));
+        let outside = described.collect::<PyResult<Vec<_>>>()?;
+        let folder = scenario.get().folder().to_owned();
         let scenario = scenario.get().read.clone();
         let plan = move || -> Result<Plan, SweepError> {
             let axes: Vec<Axis> = axes.iter().map(|axis| axis.parse()).collect::<Result<_, _>>()?;
             let design: Design = design.parse()?;
             let until: Option<Precision> = until.map(str::parse).transpose()?;
-            Plan::new(Request { scenario, axes, design, until })
+            Plan::with_outside(Request { scenario, axes, design, until }, outside, only)
         };
         let plan = py.detach(plan).map_err(|error| raised(py, error))?;
-        Ok(Sweep { plan: Arc::new(plan) })
+        Ok(Sweep { plan: Arc::new(plan), folder, own })
     }
 
     /// The number of points.
@@ -107,7 +151,7 @@ impl Sweep {
             return Err(PyValueError::new_err(format!("there is no point {point}")));
         }
         let found = self.plan.point(point).map_err(|error| errors::scenario(py, &error))?;
-        Ok(Scenario::of(found.scenario, self.plan.request().scenario.title.clone()))
+        Ok(Scenario::of(found.scenario, self.plan.request().scenario.title.clone(), &self.folder))
     }
 
     /// Runs what is missing in the folder `out` on threads of this process. Returns what was done as JSON,
@@ -147,10 +191,39 @@ impl Sweep {
     }
 
     /// Runs tasks on this thread. Returns their rows as text.
-    fn work(&self, py: Python<'_>, tasks: Vec<Asked>) -> String {
+    fn work(&self, py: Python<'_>, tasks: Vec<Asked>) -> PyResult<String> {
         let tasks: Vec<Task> =
             tasks.into_iter().map(|(point, seed, disciplines)| Task { point, seed, disciplines }).collect();
-        py.detach(|| work(&self.plan, &tasks))
+        if self.own.is_empty() {
+            return Ok(py.detach(|| work(&self.plan, &tasks)));
+        }
+        let mut raised = None;
+        let text = work_with(&self.plan, &tasks, &mut |scenario, outside, seed| match self
+            .run_own(py, scenario, outside, seed)
+        {
+            Ok(record) => Some(Ok(record)),
+            Err(error) => {
+                raised = Some(error);
+                None
+            }
+        });
+        raised.map_or(Ok(text), Err)
+    }
+}
+
+impl Sweep {
+    /// Runs a trial of a discipline in Python.
+    fn run_own(
+        &self,
+        py: Python<'_>,
+        scenario: &giveway_scenario::Scenario,
+        outside: &OutsideTrial,
+        seed: u64,
+    ) -> PyResult<Record> {
+        let own = self.own[outside.outside].bind(py);
+        let own: Own = own.call_method1("at", (&outside.name, outside.parameters.clone()))?.extract()?;
+        let trial = Trial { discipline: 0, name: outside.name.clone(), seed };
+        own::run_with(py, scenario, &own, &trial, &Watched::default())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use giveway_measure::{Contest, DelayPlot, DelayRow, Record, Summary, Table};
 use giveway_observe::{contest, layout, observe, observe_network, run_built};
@@ -240,10 +241,15 @@ impl<'a> Session<'a> {
                 self.frontend.remark(&format!("{taken} of {all} trials are taken from --reuse"));
             }
         }
+        // No trial runs in vain once one could not be written.
+        let is_full = AtomicBool::new(false);
         let ran = self.each(name, &trials, |place, turn| {
             let trial = &trials[place];
+            if is_full.load(Ordering::Relaxed) {
+                return Ended::Stopped;
+            }
             let outputs = (&exports, &traces, self.plots && trial.seed == scenario.seeds[0]);
-            self.trial(by, trial, (folder.as_ref(), kept[place].clone()), outputs, turn)
+            self.trial(by, trial, (folder.as_ref(), kept[place].clone()), outputs, (turn, &is_full))
         });
         let cpu_s = cpu::user_s() - before;
 
@@ -272,10 +278,20 @@ impl<'a> Session<'a> {
                 }
             }
         }
+        let is_full = is_full.into_inner();
+        if let (true, Some(dir)) = (is_full, dir) {
+            self.frontend.message(&format!(
+                "the disk is full: {} has {} of {} trials. Make room, and the same command resumes",
+                dir.display(),
+                runs.len(),
+                trials.len()
+            ));
+            outcome = Outcome::Failed;
+        }
         let table = Table::new(&runs);
         let conclusion = find(&table);
         let findings = conclusion.as_ref().map(|conclusion| conclusion.findings.clone());
-        let written_report = match folder.map(|folder| keep(folder, conclusion, &runs)) {
+        let written_report = match folder.filter(|_| !is_full).map(|folder| keep(folder, conclusion, &runs)) {
             Some(Ok(report)) => report,
             Some(Err(error)) => {
                 self.frontend.message(&chain(&error));
@@ -448,7 +464,7 @@ impl<'a> Session<'a> {
         trial: &Trial,
         (folder, kept): (Option<&RunFolder>, Option<Summary>),
         (exports, traces, plots): (&Exports<'_>, &Traces<'_>, bool),
-        turn: &Turn<'_>,
+        (turn, is_full): (&Turn<'_>, &AtomicBool),
     ) -> Ended<Finished> {
         // A trial that is exported or traced runs even if its result exists.
         let (export, trace) = (exports.of(trial), traces.of(trial));
@@ -489,6 +505,10 @@ impl<'a> Session<'a> {
             Ended::Failed(why) => return Ended::Failed(why),
         };
         if let Some(Err(error)) = folder.map(|folder| folder.write(&recorded(trial), &record)) {
+            if error.is_full() {
+                is_full.store(true, Ordering::Relaxed);
+                return Ended::Stopped;
+            }
             return Ended::Failed(chain(&error));
         }
         let delays = plots.then(|| record.delays.clone());

@@ -209,7 +209,7 @@ fn traffic(
     let what = format!("traffic \"{name}\"");
     let of_kind = format!("{} traffic", source.name);
     let shared = fields::keys::<TrafficKeys>();
-    let spec = reading.keys_of_kind(table, (&of_kind, &what), &shared, source.schema, source.from_json)?;
+    let spec = reading.keys_of_kind(table, (&of_kind, &what), shared, &(source.keys)(), source.from_json)?;
     reading.only_files(table, folder)?;
     if let Some(ports) = ports
         && let Err(invalid) =

@@ -1,14 +1,13 @@
 //! Reads a table into a type, key by key. Each wrong value is reported with its place, and the other keys are
 //! still read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use giveway_files::input;
 use giveway_qdisc::Invalid;
 use giveway_qdisc::units::nearest;
-use schemars::{JsonSchema, Schema};
+pub(crate) use giveway_spec::keys;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
@@ -27,28 +26,6 @@ pub(crate) struct Reading {
 
 /// A function that reads a type from JSON.
 type Read<'a, T> = &'a dyn Fn(Json) -> Result<T, serde_json::Error>;
-
-/// The names of the fields of a type.
-pub(crate) fn keys<T: JsonSchema>() -> Vec<String> {
-    fn schema<T: JsonSchema>() -> Schema {
-        schemars::schema_for!(T)
-    }
-    keys_by(schema::<T>)
-}
-
-/// The keys of a table with this schema. They are cached: a schema takes up to milliseconds to generate, and
-/// one scenario has dozens of tables.
-pub(crate) fn keys_by(schema: fn() -> Schema) -> Vec<String> {
-    static KNOWN: Mutex<BTreeMap<usize, Vec<String>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.entry(schema as usize).or_insert_with(|| keys_of(&schema())).clone()
-}
-
-/// The names of the properties of a schema.
-fn keys_of(schema: &Schema) -> Vec<String> {
-    let properties = schema.get("properties").and_then(Json::as_object);
-    properties.into_iter().flatten().map(|(name, _)| name.clone()).collect()
-}
 
 impl Reading {
     /// Adds a diagnostic.
@@ -108,11 +85,11 @@ impl Reading {
     /// defaults. `None` if there is no such table. Reports an error if the key has another type.
     pub fn section<'a, T>(&mut self, root: &'a Table, key: &str, example: &str) -> Option<(&'a Table, T)>
     where
-        T: Default + DeserializeOwned + JsonSchema,
+        T: Default + DeserializeOwned,
     {
         let name = format!("[{key}]");
         let table = self.table(root.get(key)?, &name, &format!("{name} with {example}"))?;
-        self.unknown_keys(table, &name, &keys::<T>());
+        self.unknown_keys(table, &name, keys::<T>());
         Some((table, self.fields(table, &name).unwrap_or_default()))
     }
 
@@ -163,8 +140,8 @@ impl Reading {
     }
 
     /// Reports the keys of a table that are not among `known`.
-    pub fn unknown_keys(&mut self, table: &Table, what: &str, known: &[String]) {
-        for entry in table.entries.iter().filter(|entry| !known.contains(&entry.key)) {
+    pub fn unknown_keys(&mut self, table: &Table, what: &str, known: &[&str]) {
+        for entry in table.entries.iter().filter(|entry| !known.contains(&&*entry.key)) {
             let wrong =
                 Diagnostic::error(entry.key_span.clone(), format!("unknown key \"{}\" of {what}", entry.key));
             self.report(wrong.help(choices(&entry.key, known)));
@@ -172,8 +149,8 @@ impl Reading {
     }
 
     /// Reads the keys of a table that `T` has, and leaves other keys alone. `None` if they do not make a `T`.
-    pub fn fields<T: DeserializeOwned + JsonSchema>(&mut self, table: &Table, what: &str) -> Option<T> {
-        self.read(table, what, &keys::<T>(), &|json| serde_json::from_value(json)).1
+    pub fn fields<T: DeserializeOwned>(&mut self, table: &Table, what: &str) -> Option<T> {
+        self.read(table, what, keys::<T>(), &|json| serde_json::from_value(json)).1
     }
 
     /// Reads the keys `known` of a table. Returns the valid ones, and the value that they make together:
@@ -182,11 +159,11 @@ impl Reading {
         &mut self,
         table: &Table,
         what: &str,
-        known: &[String],
+        known: &[&str],
         read: Read<'_, T>,
     ) -> (Map<String, Json>, Option<T>) {
         let mut valid = Map::new();
-        for entry in table.entries.iter().filter(|entry| known.contains(&entry.key)) {
+        for entry in table.entries.iter().filter(|entry| known.contains(&&*entry.key)) {
             let json = entry.node.json();
             let alone = Map::from_iter([(entry.key.clone(), json.clone())]);
             match read(Json::Object(alone)).map_err(|error| error.to_string()) {
@@ -219,7 +196,7 @@ impl Reading {
     /// Reads a table whose keys may stand in a table of defaults instead. Returns the valid keys of both, and
     /// the configuration that they make; keys that neither has take the values that `implied` derives from
     /// it. `what` and an example are for messages.
-    pub fn layered<T: DeserializeOwned + JsonSchema>(
+    pub fn layered<T: DeserializeOwned>(
         &mut self,
         node: &Node,
         (what, example): (&str, &str),
@@ -229,8 +206,8 @@ impl Reading {
     ) -> Option<(Map<String, Json>, T)> {
         let table = self.table(node, what, example)?;
         let known = keys::<T>();
-        self.unknown_keys(table, what, &known);
-        let (own, _) = self.read::<T>(table, what, &known, &|json| serde_json::from_value(json));
+        self.unknown_keys(table, what, known);
+        let (own, _) = self.read::<T>(table, what, known, &|json| serde_json::from_value(json));
         let mut written = defaults.clone();
         written.extend(own);
         let config = |keys: Map<String, Json>| -> T {

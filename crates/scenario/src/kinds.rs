@@ -1,10 +1,9 @@
 //! Tables whose key `kind` selects the other keys: disciplines, arbiters and traffic.
 
-use schemars::Schema;
 use serde_json::Value as Json;
 
 use crate::diagnostic::Diagnostic;
-use crate::fields::{Reading, keys_by, wrong_type};
+use crate::fields::{Reading, wrong_type};
 use crate::hints::{choices, listed};
 use crate::tree::Table;
 
@@ -41,12 +40,11 @@ impl Reading {
         &mut self,
         table: &Table,
         (of_kind, what): (&str, &str),
-        shared: &[String],
-        schema: fn() -> Schema,
+        shared: &[&str],
+        own: &[&str],
         from_json: fn(Json) -> Result<T, serde_json::Error>,
     ) -> Option<T> {
-        let own = keys_by(schema);
-        self.unknown_keys(table, of_kind, &[shared, own.as_slice()].concat());
-        self.read(table, what, &own, &from_json).1
+        self.unknown_keys(table, of_kind, &[shared, own].concat());
+        self.read(table, what, own, &from_json).1
     }
 }

@@ -38,7 +38,7 @@ impl Reading {
         let words = (&*catalogue.about.one(), catalogue.about.noun);
         let entry = self.kind(table, words, catalogue.entries, |entry| entry.name)?;
         let words = (entry.name, entry.name);
-        self.keys_of_kind(table, words, &["kind".to_owned()], entry.schema, entry.from_json)
+        self.keys_of_kind(table, words, &["kind"], &(entry.keys)(), entry.from_json)
     }
 
     /// Reads the list of compared disciplines or arbiters, which must differ from each other.

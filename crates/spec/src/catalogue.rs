@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::SpecError;
 use crate::error::listed;
+use crate::keys;
 use crate::scope::Scope;
 
 /// A group of a registry, for lists.
@@ -32,6 +33,8 @@ pub struct Entry<S> {
     pub summary: &'static str,
     /// Header of its source file, which is its documentation: see [`header!`](crate::header).
     pub header: &'static str,
+    /// Names of its parameters.
+    pub keys: fn() -> Vec<&'static str>,
     /// JSON Schema of its `Config`.
     pub schema: fn() -> Schema,
     /// JSON Schema of its `Config` inside a larger schema, whose definitions it shares.
@@ -62,6 +65,7 @@ impl<S> Entry<S> {
             family: None,
             summary,
             header,
+            keys: || keys::<C>().to_vec(),
             schema: || schema_for!(C),
             schema_within: C::json_schema,
             from_json: |value| serde_json::from_value::<C>(value).map(C::into),
@@ -160,7 +164,7 @@ pub struct Catalogue<S: 'static> {
     pub about: About,
     /// The entries in the order of lists.
     pub entries: &'static [Entry<S>],
-    schemas: OnceLock<Vec<Value>>,
+    schemas: OnceLock<Vec<OnceLock<Value>>>,
 }
 
 /// A spec type. [`spec_type!`](crate::spec_type) implements it.
@@ -200,13 +204,19 @@ impl<S> Catalogue<S> {
         self.entries.iter().map(|entry| entry.name)
     }
 
-    /// Schema of the parameters of an entry. Schemas are cached, because an entry with children describes all
-    /// others, too.
+    /// Schema of the parameters of an entry, made when it is first asked for. It does not describe the
+    /// entries that may be inside it: a schema of all takes as long as a short simulation.
     pub(crate) fn schema(&self, entry: &Entry<S>) -> &Value {
-        let schemas =
-            self.schemas.get_or_init(|| self.entries.iter().map(|each| (each.schema)().to_value()).collect());
+        let schemas = self.schemas.get_or_init(|| self.entries.iter().map(|_| OnceLock::new()).collect());
         let at = self.entries.iter().position(|other| other.name == entry.name);
-        &schemas[at.expect("an entry is in its catalogue")]
+        schemas[at.expect("an entry is in its catalogue")].get_or_init(|| {
+            let mut generator = SchemaGenerator::default();
+            // The generator does not make a definition that it has.
+            generator.definitions_mut().insert(self.about.definition.to_owned(), true.into());
+            let mut schema = (entry.schema_within)(&mut generator).to_value();
+            schema["$defs"] = Value::Object(generator.take_definitions(false));
+            schema
+        })
     }
 
     /// The parameters of an entry.

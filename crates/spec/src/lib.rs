@@ -76,6 +76,7 @@
 
 mod catalogue;
 mod error;
+mod keys;
 mod kind;
 mod number;
 pub mod parameters;
@@ -89,6 +90,7 @@ mod write;
 
 pub use catalogue::{About, Catalogue, Entry, Family, SpecType, beginning, header_length, page};
 pub use error::SpecError;
+pub use keys::keys;
 pub use number::Number;
 
 /// Declares the enum of a registry: a variant for each entry, with its configuration.

@@ -42,6 +42,11 @@ impl Number {
         self.form == Form::Rate
     }
 
+    /// [`at`](Number::at), or the reason why there is no such value.
+    fn value_at(&self, value: f64) -> Result<Value, String> {
+        self.at(value).ok_or_else(|| format!("{} cannot be {value}", self.name))
+    }
+
     /// The nearest value that the parameter can have with four significant digits; `None` if it can have
     /// none, as a negative length or a share above one.
     fn at(&self, value: f64) -> Option<Value> {
@@ -122,8 +127,24 @@ impl<S: SpecType> Catalogue<S> {
     /// # Panics
     /// If the name of the spec is not in the catalogue.
     pub fn with_number(&self, spec: &S, number: &Number, value: f64) -> Result<S, String> {
-        let Some(new) = number.at(value) else { return Err(format!("{} cannot be {value}", number.name)) };
-        self.with_value(spec, &number.name, new)
+        self.with_value(spec, &number.name, number.value_at(value)?)
+    }
+
+    /// A spec with other values of several of its own parameters, without parameters of a child. It takes
+    /// about as long as one value.
+    ///
+    /// # Errors
+    /// As [`with_number`](Catalogue::with_number).
+    ///
+    /// # Panics
+    /// If the name of the spec is not in the catalogue.
+    pub fn with_numbers(&self, spec: &S, values: &[(&Number, f64)]) -> Result<S, String> {
+        let entry = self.entry(spec.name()).unwrap_or_else(|(message, _)| panic!("{message}"));
+        let mut parameters = spec.parameters();
+        for (number, value) in values {
+            parameters[number.name.as_str()] = number.value_at(*value)?;
+        }
+        (entry.from_json)(parameters).map_err(|error| error.to_string())
     }
 
     fn with_value(&self, spec: &S, name: &str, value: Value) -> Result<S, String> {

@@ -85,6 +85,9 @@ pub struct Manifest {
     pub design: String,
     /// The compared disciplines.
     pub disciplines: Vec<String>,
+    /// The sources of the disciplines that no specification describes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<String>,
     /// The seeds, or their maximum number.
     pub seeds: Vec<u64>,
     /// The precision, if seeds end with one.
@@ -143,6 +146,7 @@ impl Manifest {
             axes: request.axes.iter().map(ToString::to_string).collect(),
             design: request.design.to_string(),
             disciplines: plan.disciplines().map(str::to_owned).collect(),
+            outside: plan.outside().iter().map(|outside| outside.source.clone()).collect(),
             seeds: plan.seeds().to_vec(),
             until: request.until.as_ref().map(ToString::to_string),
             shard,
@@ -270,8 +274,8 @@ impl Manifest {
 
     /// True if both ask for the same trials.
     fn same_trials(&self, other: &Manifest) -> bool {
-        (&self.axes, &self.design, &self.disciplines, &self.seeds, &self.until)
-            == (&other.axes, &other.design, &other.disciplines, &other.seeds, &other.until)
+        (&self.axes, &self.design, &self.disciplines, &self.outside, &self.seeds, &self.until)
+            == (&other.axes, &other.design, &other.disciplines, &other.outside, &other.seeds, &other.until)
     }
 }
 

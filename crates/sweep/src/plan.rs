@@ -32,12 +32,36 @@ pub struct Request {
     pub until: Option<Precision>,
 }
 
+/// A discipline that no specification describes, such as one that is written in Python. The caller runs its
+/// trials ([`work_with`](crate::work_with)).
+#[derive(Clone, Debug)]
+pub struct Outside {
+    /// The name in results.
+    pub name: String,
+    /// Its parameters with their defaults, which axes such as `qdisc.threshold` may vary.
+    pub parameters: Vec<(String, Quantity)>,
+    /// The text of its source, which its results depend on.
+    pub source: String,
+}
+
+/// A trial of a discipline that no specification describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutsideTrial {
+    /// The number of the discipline among the disciplines from outside.
+    pub outside: usize,
+    /// The name in results, with the varied parameters.
+    pub name: String,
+    /// The varied parameters and their values.
+    pub parameters: Vec<(String, String)>,
+}
+
 /// A checked request.
 #[derive(Debug)]
 pub struct Plan {
     request: Request,
-    /// The compared disciplines as the scenario has them.
+    /// The compared disciplines: first of the scenario, then from outside.
     disciplines: Vec<Compared>,
+    outside: Vec<Outside>,
     /// For each discipline, the axes that concern it.
     concerned: Vec<Vec<bool>>,
     columns: Vec<dataset::Axis>,
@@ -61,6 +85,11 @@ impl Point {
     pub fn key(&self, qdisc: &str, seed: u64) -> Key {
         self.identity.key(qdisc, seed)
     }
+
+    /// The key of a trial of a discipline from outside.
+    pub fn outside_key(&self, outside: &Outside, qdisc: &str, seed: u64) -> Key {
+        self.identity.with(outside.source.as_bytes()).key(qdisc, seed)
+    }
 }
 
 impl Plan {
@@ -68,7 +97,16 @@ impl Plan {
     ///
     /// # Errors
     /// The first mistake.
-    pub fn new(mut request: Request) -> Result<Plan, SweepError> {
+    pub fn new(request: Request) -> Result<Plan, SweepError> {
+        Plan::with_outside(request, Vec::new(), false)
+    }
+
+    /// Like [`new`](Plan::new), with disciplines that no specification describes, after the
+    /// disciplines of the scenario or, if `only`, in their place.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn with_outside(mut request: Request, outside: Vec<Outside>, only: bool) -> Result<Plan, SweepError> {
         let usage = |message: String| Err(SweepError::Usage(message));
         if request.scenario.live().is_some() {
             return usage(
@@ -92,11 +130,17 @@ impl Plan {
             }
         }
         request.design.fits(&request.axes)?;
-        let disciplines = request.scenario.compared();
+        let mut disciplines = if only { Vec::new() } else { request.scenario.compared() };
+        let built_in = disciplines.len();
+        disciplines.extend(outside.iter().map(|Outside { name, parameters, .. }| Compared {
+            name: name.clone(),
+            written: name.clone(),
+            parameters: parameters.clone(),
+        }));
         let concerned = disciplines.iter().map(|discipline| concerns(discipline, &request.axes)).collect();
         for axis in &mut request.axes {
             check_parameter(axis, &disciplines)?;
-            if axis.unit() == Some("1") && counts_packets(axis, &disciplines) {
+            if axis.unit() == Some("1") && counts_packets(axis, &disciplines[..built_in]) {
                 *axis = axis.with_unit("p")?;
             }
         }
@@ -104,7 +148,7 @@ impl Plan {
         let points = size(&request, disciplines.len())?;
         let version = giveway_sources::SIMULATION.to_owned();
         let files = Digests::default();
-        let plan = Plan { request, disciplines, concerned, columns, points, version, files };
+        let plan = Plan { request, disciplines, outside, concerned, columns, points, version, files };
         plan.check_values()?;
         Ok(plan)
     }
@@ -141,6 +185,31 @@ impl Plan {
     /// The seeds, of which a precision may need only the first.
     pub fn seeds(&self) -> &[u64] {
         &self.request.scenario.seeds
+    }
+
+    /// The disciplines that no specification describes. They are the last of all.
+    pub fn outside(&self) -> &[Outside] {
+        &self.outside
+    }
+
+    /// The number of disciplines of the scenario.
+    pub fn built_in(&self) -> usize {
+        self.disciplines.len() - self.outside.len()
+    }
+
+    /// The trial of a discipline from outside at a point.
+    pub fn outside_trial(&self, point: u64, outside: usize) -> OutsideTrial {
+        let compared = &self.disciplines[self.built_in() + outside];
+        let values = self.request.design.point(point, &self.request.axes);
+        let (mut name, mut parameters) = (compared.written.clone(), Vec::new());
+        for (axis, value) in self.request.axes.iter().zip(values) {
+            if let Some(parameter) = axis.parameter().filter(|parameter| has(compared, parameter)) {
+                let value = value.text.trim_matches('"');
+                name = with_parameter(&name, parameter, value);
+                parameters.push((parameter.to_owned(), value.to_owned()));
+            }
+        }
+        OutsideTrial { outside, name, parameters }
     }
 
     /// The request.
@@ -219,7 +288,7 @@ impl Plan {
     /// The scenario with these values of the axes.
     fn with(&self, values: &[String]) -> Result<Scenario, ScenarioError> {
         let mut draft: Draft = self.request.scenario.draft().clone();
-        let mut written: Vec<String> = self.disciplines().map(str::to_owned).collect();
+        let mut written: Vec<String> = self.disciplines().take(self.built_in()).map(str::to_owned).collect();
         let mut changed = false;
         for (axis, value) in self.request.axes.iter().zip(values) {
             match axis.parameter() {
@@ -363,6 +432,48 @@ mod tests {
             with_parameter("efd threshold 9p limit 300p", "threshold", "5p"),
             "efd threshold 5p limit 300p"
         );
+    }
+
+    fn plan(source: &str) -> Plan {
+        let text = r#"
+duration = "5s"
+disciplines = ["fifo limit 100p"]
+seeds = [1, 2]
+link = [{ from = "a", to = "b", rate = "10mbit", delay = "5ms", qdisc = "compare" }]
+traffic = [{ name = "upload", kind = "bulk", from = "a", to = "b" }]
+"#;
+        let scenario = Draft::parse(text, "").finish().unwrap();
+        let axes = ["link.0.rate=5mbit,10mbit", "qdisc.limit=5p,9p", "qdisc.depth=1,2,3"];
+        let axes = axes.map(|axis| axis.parse().unwrap()).to_vec();
+        let request = Request { scenario, axes, design: "grid".parse().unwrap(), until: None };
+        let depth = ("depth".to_owned(), Quantity::Number(1.0, "1"));
+        let outside = Outside { name: "mine".to_owned(), parameters: vec![depth], source: source.to_owned() };
+        Plan::with_outside(request, vec![outside], false).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn a_discipline_from_outside_has_its_own_parameters_and_names() {
+        let both = plan("one");
+        assert_eq!(both.disciplines().collect::<Vec<_>>(), ["fifo limit 100p", "mine"]);
+        // Two rates with two limits, and two rates with three depths, each with two seeds.
+        assert_eq!((both.built_in(), both.trials()), (1, 2 * (2 * 2 + 2 * 3)));
+        let last = both.outside_trial(both.points() - 1, 0);
+        assert_eq!((last.name.as_str(), last.outside), ("mine depth 3", 0));
+        assert_eq!(last.parameters, [("depth".to_owned(), "3".to_owned())]);
+        // The scenario has only disciplines that it can describe.
+        assert_eq!(both.point(both.points() - 1).unwrap().scenario.compared()[0].written, "fifo limit 9p");
+    }
+
+    #[test]
+    fn the_source_of_a_discipline_from_outside_is_in_its_key() {
+        let key = |source: &str| {
+            let plan = plan(source);
+            let at = plan.point(0).unwrap();
+            (at.outside_key(&plan.outside()[0], "mine", 1), at.key("mine", 1))
+        };
+        assert_eq!(key("one"), key("one"));
+        assert_ne!(key("one").0, key("two").0);
+        assert_ne!(key("one").0, key("one").1);
     }
 
     #[test]

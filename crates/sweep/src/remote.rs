@@ -18,7 +18,7 @@ use crate::precision::Precision;
 use crate::reuse::begin;
 use crate::round::Round;
 use crate::state::{Done, State};
-use crate::trial::{Rows, execute};
+use crate::trial::{Rows, RunOutside, execute, execute_with};
 use crate::writer::Writer;
 
 /// A point with a seed, and the disciplines that are missing there.
@@ -65,6 +65,19 @@ struct SentMeasured {
 /// Runs tasks of a plan, and returns their rows as text for [`Remote::add`].
 pub fn work(plan: &Plan, tasks: &[Task]) -> String {
     let runs = Runs::hidden(&Silent, 1);
+    sent(plan, tasks, |task| execute(plan, task.point, task.seed, &task.disciplines, &runs.turn()))
+}
+
+/// Like [`work`], with trials of disciplines from outside, which `run_outside` runs.
+pub fn work_with(plan: &Plan, tasks: &[Task], run_outside: &mut RunOutside<'_>) -> String {
+    let runs = Runs::hidden(&Silent, 1);
+    sent(plan, tasks, |task| {
+        execute_with(plan, task.point, task.seed, &task.disciplines, &runs.turn(), run_outside)
+    })
+}
+
+/// The rows of tasks as text.
+fn sent(plan: &Plan, tasks: &[Task], mut run: impl FnMut(&Task) -> Rows) -> String {
     let mut sent = Sent {
         version: plan.version().to_owned(),
         tasks: tasks.to_vec(),
@@ -73,7 +86,7 @@ pub fn work(plan: &Plan, tasks: &[Task]) -> String {
         failed: Vec::new(),
     };
     for task in tasks {
-        let (rows, failed) = execute(plan, task.point, task.seed, &task.disciplines, &runs.turn());
+        let (rows, failed) = run(task);
         for row in rows {
             let Measured { fingerprint, events, names, values } = &row.result;
             let known = sent.names.iter().position(|known| known[..] == names[..]);

@@ -8,7 +8,7 @@ use giveway_trials::{Frontend, Key, Reuse, Runs, Take, Turn};
 
 use crate::error::SweepError;
 use crate::folder::{Shard, SweepFolder};
-use crate::plan::Plan;
+use crate::plan::{OutsideTrial, Plan};
 use crate::round::Round;
 use crate::state::{Done, State, number_of};
 
@@ -85,9 +85,19 @@ impl Round<'_> {
         let of_point = |place: u64, turn: &Turn<'_>| -> Option<Vec<Copied>> {
             let (point, _) = self.task(place);
             let at = self.plan.point(point).ok()?;
-            let trials = at.scenario.trials().into_iter().filter(|_| !turn.is_over());
-            let copied = trials.filter_map(|Trial { discipline, name, seed }| {
-                let key = at.key(&name, seed);
+            let built_in = self.plan.built_in();
+            let trials = at.scenario.trials().into_iter().filter(|trial| trial.discipline < built_in);
+            let trials = trials.map(|trial| (at.key(&trial.name, trial.seed), trial));
+            let outside = self.plan.outside().iter().enumerate().flat_map(|(number, outside)| {
+                let OutsideTrial { name, .. } = self.plan.outside_trial(point, number);
+                let keyed = |seed: &u64| {
+                    let trial = Trial { discipline: built_in + number, name: name.clone(), seed: *seed };
+                    (at.outside_key(outside, &trial.name, *seed), trial)
+                };
+                self.plan.seeds().iter().map(keyed).collect::<Vec<_>>()
+            });
+            let trials = trials.chain(outside).filter(|_| !turn.is_over());
+            let copied = trials.filter_map(|(key, Trial { discipline, name, seed })| {
                 let seed = self.plan.seeds().iter().position(|known| *known == seed)?;
                 let is_missing = self.plan.runs(point, discipline)
                     && !state.has(number_of(self.plan, point, discipline, seed));

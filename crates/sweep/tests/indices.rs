@@ -21,6 +21,7 @@ fn data(axes: &[&str], design: &str, seeds: u64, of: impl Fn(&str, &[f64], u64) 
         axes: axes.iter().map(|&axis| axis.to_owned()).collect(),
         design: design.to_owned(),
         disciplines: disciplines.map(str::to_owned).to_vec(),
+        outside: Vec::new(),
         seeds: (1..=seeds).collect(),
         until: None,
         shard: Shard::WHOLE,

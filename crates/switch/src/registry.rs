@@ -121,6 +121,10 @@ macro_rules! registry {
             family: None,
             summary: <crate::arbiters::$name::Config as ArbiterConfig>::SUMMARY,
             header: giveway_spec::header!(include_str!(concat!("arbiters/", stringify!($name), ".rs"))),
+            keys: || {
+                let own = giveway_spec::keys::<crate::arbiters::$name::Config>();
+                [own, Options::NAMES.as_slice()].concat()
+            },
             schema: || schemars::schema_for!(WithOptions<crate::arbiters::$name::Config>),
             schema_within: <WithOptions<crate::arbiters::$name::Config> as JsonSchema>::json_schema,
             from_json: |value| {

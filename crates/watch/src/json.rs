@@ -1,5 +1,5 @@
-//! Snapshots as JSON: the answer to `giveway control SOCKET show`, and the summary of `--json`. Times are in
-//! seconds.
+//! Snapshots as JSON: the answer to `giveway live control SOCKET show`, and the summary of `--json`. Times
+//! are in seconds.
 
 use giveway_qdisc::{Backlog, ClassState, Rate};
 use giveway_wire::fragment::Size;

@@ -278,7 +278,7 @@ const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         name: "instructions",
-        uses: &["qdisc", "disciplines", "switch", "scenario", "observe"],
+        uses: &["qdisc", "disciplines", "switch", "scenario", "observe", "trials", "runner"],
         tests_use: &[],
     },
     Allowed {

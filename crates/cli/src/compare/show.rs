@@ -48,15 +48,15 @@ pub fn tables(
     Ok(())
 }
 
-/// Prints the recommendation.
+/// Prints the recommendation, and an empty line.
 pub fn advice(advice: &Advice, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out)?;
-    writeln!(out, "{}: {}", terminal::bold("Recommendation"), advice.summary)?;
+    writeln!(out, "{}", terminal::bold("Recommendation"))?;
+    write!(out, "{}", terminal::paragraph(&advice.summary, "", ""))?;
     if let Some(tried) = &advice.tried {
         effects(tried, out)?;
     }
     for (what, text) in &advice.reasons {
-        writeln!(out, "- {what}: {text}")?;
+        write!(out, "{}", terminal::point(&format!("{what}: {text}")))?;
     }
     for block in &advice.commands {
         writeln!(out, "\n{}:", block.title)?;
@@ -64,7 +64,7 @@ pub fn advice(advice: &Advice, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "  {line}")?;
         }
     }
-    Ok(())
+    writeln!(out)
 }
 
 /// Prints the effects of a setup as a table.
@@ -127,7 +127,7 @@ impl Sweep {
         writeln!(out, "{}", terminal::bold("Recommendation"))?;
         for rate in &self.rates {
             let text = rate.recommended.as_deref().unwrap_or("none, since nothing could be compared");
-            writeln!(out, "- {}: {text}", rate.title)?;
+            write!(out, "{}", terminal::point(&format!("{}: {text}", rate.title)))?;
         }
         for pair in self.rates.windows(2) {
             let best = |rate: &Rated| {
@@ -164,7 +164,7 @@ fn captured(capture: &Capture, direction: Direction) -> DisciplineRow {
 pub fn findings(found: &[String], mode: Mode, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", terminal::bold("Findings"))?;
     for finding in found {
-        writeln!(out, "- {finding}")?;
+        write!(out, "{}", terminal::point(finding))?;
     }
     let limits = match mode {
         Mode::Flows => {
@@ -173,5 +173,5 @@ pub fn findings(found: &[String], mode: Mode, out: &mut dyn Write) -> io::Result
         }
         Mode::Replay => "senders do not react: lost packets are not retransmitted, and no sender slows down.",
     };
-    writeln!(out, "- Not in the model: {limits}")
+    write!(out, "{}", terminal::point(&format!("Not in the model: {limits}")))
 }

@@ -25,8 +25,10 @@ pub fn expand(arguments: &[OsString]) -> Result<Vec<OsString>, ControlError> {
         [command, rest @ ..] if command == "live" => settings_file(rest).map(Path::new),
         _ => None,
     };
-    // A pipe cannot be read twice.
-    let Some(path) = path.filter(|path| path.is_file()) else { return Ok(expanded) };
+    // A pipe cannot be read twice. A file that is missing is an error here: without its flags, the next one
+    // would be about --in.
+    let is_pipe = |path: &Path| path.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir());
+    let Some(path) = path.filter(|path| !is_pipe(path)) else { return Ok(expanded) };
     let (_, filed) = SettingsFile::open(path)?;
     let words = words(&settings::split(&filed).1).and_then(|words| check(&words).map(|()| words));
     let words =
@@ -145,6 +147,18 @@ mod tests {
         );
         assert_eq!(expanded(text, &["live", "--settings=FILE"]).unwrap().len(), 5);
         assert_eq!(expanded(text, &["run", "--settings", "FILE"]).unwrap(), ["run", "--settings", "FILE"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = |path: &std::path::Path| {
+            let words = ["live", "--settings", path.to_str().unwrap()].map(OsString::from);
+            giveway_text::chain(&expand(&words).unwrap_err())
+        };
+        let missing = error(&dir.path().join("nosuch.toml"));
+        assert!(missing.contains("nosuch.toml") && missing.contains("No such file"), "{missing}");
+        assert!(error(dir.path()).contains("it is a folder"), "{}", error(dir.path()));
     }
 
     #[test]

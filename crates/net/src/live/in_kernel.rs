@@ -296,7 +296,7 @@ fn watch(
         if signals.reload() {
             remark(
                 args,
-                "SIGHUP: disciplines in the kernel take only a new rate while they run: giveway control SOCKET set rate RATE",
+                "SIGHUP: disciplines in the kernel take only a new rate while they run: giveway live control SOCKET set rate RATE",
             );
         }
         if signals.end() || stopped.load(Ordering::Relaxed) || end.is_some_and(|end| monotonic_ns() >= end) {

@@ -1,4 +1,4 @@
-//! The control socket, and its client `giveway control`. Another client is `nc -U`.
+//! The control socket, and its client `giveway live control`. Another client is `nc -U`.
 
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -88,7 +88,7 @@ fn bind(place: &Place) -> io::Result<UnixListener> {
     Ok(UnixListener::from(socket))
 }
 
-/// Runs `giveway control`.
+/// Runs `giveway live control`.
 pub fn control(args: &Args, out: &mut dyn Write) -> Result<Outcome, NetError> {
     let line = match &args.request {
         Request::Show => "show".to_owned(),

@@ -1,4 +1,4 @@
-//! The error of `giveway reserve`.
+//! The error of `giveway live reserve`.
 
 use std::io;
 

@@ -21,6 +21,10 @@ impl Kind for Delivered {
         delivered.reduce(|a, b| a + b).map(|all| all / self.bytes as f64)
     }
 
+    fn is_total(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> String {
         format!("packets of {} delivered", called(&self.source))
     }

@@ -19,6 +19,10 @@ impl Kind for Dropped {
         dropped(run.record, self.source.as_deref())
     }
 
+    fn is_total(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> String {
         format!("packets{} dropped", of(self.source.as_deref()))
     }

@@ -76,6 +76,11 @@ pub(crate) trait Kind {
         false
     }
 
+    /// True if the number is a total, which grows with the length of a run.
+    fn is_total(&self) -> bool {
+        false
+    }
+
     /// The data that it needs.
     fn needs(&self) -> Needs {
         Needs::default()

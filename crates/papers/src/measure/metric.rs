@@ -25,6 +25,13 @@ impl Kind for Metric {
         Unit::of_metric(&self.name)
     }
 
+    fn is_total(&self) -> bool {
+        let totals =
+            ["drops", "marks", "flows_completed", "flows_aborted", "bottleneck_packets", "voice_packets"];
+        let of_reasons = ["drops_", "retransmitted"];
+        totals.contains(&&*self.name) || of_reasons.iter().any(|beginning| self.name.starts_with(beginning))
+    }
+
     fn needs(&self) -> Needs {
         let bursts = ["run_length", "arrivals_", "hurst"].iter().any(|part| self.name.contains(part));
         Needs { bursts, ..Needs::default() }

@@ -19,6 +19,10 @@ impl Kind for OfferedBytes {
         streams.map(|flow| ip_bytes(flow, flow.bytes)).reduce(|a, b| a + b)
     }
 
+    fn is_total(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> String {
         format!("bytes sent by {}", called(&self.source))
     }

@@ -18,6 +18,10 @@ impl Kind for Paused {
         largest.map(|flow| flow.paused.as_s()).reduce(|a, b| a + b)
     }
 
+    fn is_total(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> String {
         format!("pauses of the {} largest, in all", self.largest)
     }

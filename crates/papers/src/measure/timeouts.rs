@@ -25,6 +25,10 @@ impl Kind for Timeouts {
         flows.into_iter().map(|flow| flow.timeouts as f64).reduce(|a, b| a + b)
     }
 
+    fn is_total(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> String {
         match self.largest {
             Some(largest) => format!("timeouts of the {largest} largest"),

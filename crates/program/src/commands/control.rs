@@ -1,4 +1,4 @@
-//! The flags of `giveway control`.
+//! The flags of `giveway live control`.
 
 use std::path::PathBuf;
 
@@ -35,8 +35,8 @@ pub enum Request {
 
 const EXAMPLES: &str = "\
 Examples:
-  giveway control /run/giveway.sock show | jq '.directions[0].sojourn_s'
-  giveway control /run/giveway.sock set rate 8mbit
-  giveway control /run/giveway.sock set qdisc-reverse \"fq_codel limit 500p\"
-  giveway control /run/giveway.sock reservations | jq '.[] | [.flow, .rate_bps]'
-  giveway control /run/giveway.sock stop";
+  giveway live control /run/giveway.sock show | jq '.directions[0].sojourn_s'
+  giveway live control /run/giveway.sock set rate 8mbit
+  giveway live control /run/giveway.sock set qdisc-reverse \"fq_codel limit 500p\"
+  giveway live control /run/giveway.sock reservations | jq '.[] | [.flow, .rate_bps]'
+  giveway live control /run/giveway.sock stop";

@@ -1,4 +1,4 @@
-//! The EtherTypes of control frames, which `giveway live --reserve` and `giveway reserve` share.
+//! The EtherTypes of control frames, which `giveway live --reserve` and `giveway live reserve` share.
 
 use giveway_reserve::EtherTypes;
 

@@ -153,7 +153,7 @@ pub struct Args {
     /// Exit after this time, as in 10min [default: run until a signal]
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Span>,
-    /// Listen on this Unix socket for `giveway control`
+    /// Listen on this Unix socket for `giveway live control`
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
     /// Return once frames pass and the control socket is open, and leave the bridge running
@@ -231,8 +231,8 @@ Examples:
   sudo giveway live --settings /etc/giveway/home.toml
   sudo giveway live --settings /etc/giveway/home.toml --take-over /run/giveway.sock --background
   sudo giveway live --in tun:gw0 --out tun:gw1 --rate 5mbit --control /run/giveway.sock
-  sudo giveway control /run/giveway.sock set rate 8mbit
-  sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway reserve --help
+  sudo giveway live control /run/giveway.sock set rate 8mbit
+  sudo giveway live --in eth0 --out eth1 --rate 10mbit --qdisc trr_sound --reserve    # see giveway live reserve --help
 
 Exit codes: 0 success, 1 a direction failed (and forwarded plainly) or an interface was removed, 2 it could not start.";
 

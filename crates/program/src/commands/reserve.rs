@@ -1,4 +1,4 @@
-//! The flags of `giveway reserve`.
+//! The flags of `giveway live reserve`.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -71,11 +71,11 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo giveway reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --rate 2mbit
-  sudo giveway reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --rate 2mbit --for 10min
-  sudo giveway reserve --via eth0 --from 10.0.0.1:22 --to 10.0.1.7:50000 --proto tcp --rate 500kbit --once
-  sudo giveway reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --end
-  openssl rand -hex 16 > key    # for `giveway live --reserve-key-file key` and `giveway reserve --key-file key`
+  sudo giveway live reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --rate 2mbit
+  sudo giveway live reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --rate 2mbit --for 10min
+  sudo giveway live reserve --via eth0 --from 10.0.0.1:22 --to 10.0.1.7:50000 --proto tcp --rate 500kbit --once
+  sudo giveway live reserve --via eth0 --from 10.0.0.1:5004 --to 10.0.1.7:6000 --end
+  openssl rand -hex 16 > key    # for `giveway live --reserve-key-file key` and `giveway live reserve --key-file key`
 
 Needs root or CAP_NET_RAW, and drops both once its socket is open.
 

@@ -12,7 +12,7 @@ use super::ether_types::ether_types;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reservations")]
 pub struct Reserving {
-    /// Accept reservations (`giveway reserve`), and give flows their reserved rates
+    /// Accept reservations (`giveway live reserve`), and give flows their reserved rates
     #[arg(long)]
     pub reserve: bool,
     /// Share of the link rate that may be reserved

@@ -121,7 +121,7 @@ impl Context {
 }
 
 /// A number of seconds, to the picosecond.
-fn span(seconds: f64) -> PyResult<Span> {
+pub fn span(seconds: f64) -> PyResult<Span> {
     if seconds.is_finite() && (0.0..1e7).contains(&seconds) {
         return Ok(Span::from_s_f64(seconds));
     }

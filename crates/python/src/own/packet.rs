@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use giveway_qdisc::{Ecn, Meta};
 use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
 
 use super::held::Shared;
 
@@ -141,5 +142,25 @@ impl Packet {
     }
     fn __repr__(&self) -> String {
         format!("<{}>", self.in_words())
+    }
+    /// Packets are in the order of their numbers, for `sorted` and `heapq`. A packet is equal to itself only,
+    /// as an object is by default: packets of two queues may have one number.
+    fn __richcmp__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, op: CompareOp) -> Py<PyAny> {
+        let py = slf.py();
+        let Ok(other) = other.cast::<Packet>() else { return py.NotImplemented() };
+        let (one, two) = (slf.get().number, other.get().number);
+        let holds = match op {
+            CompareOp::Eq => slf.is(other),
+            CompareOp::Ne => !slf.is(other),
+            CompareOp::Lt => one < two,
+            CompareOp::Le => one < two || slf.is(other),
+            CompareOp::Gt => one > two,
+            CompareOp::Ge => one > two || slf.is(other),
+        };
+        pyo3::types::PyBool::new(py, holds).to_owned().into_any().unbind()
+    }
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        // Objects are aligned: the lowest bits are zero.
+        (slf.as_ptr() as isize) >> 4
     }
 }

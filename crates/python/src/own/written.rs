@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use giveway_qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc, Rate, Time};
+use giveway_qdisc::{Backlog, Cx, DropReason, Next, Packet, Qdisc, Rate, Span, Time};
 use giveway_sim::Segment;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -13,6 +13,14 @@ use super::context::{Context, Wait};
 use super::failure::At;
 use super::held::Held;
 use super::packet::{self, in_words};
+use super::patience::Patience;
+
+/// Waits in a row that are too many within [`SHORTEST`] of simulated time. These are ten million per second:
+/// more than a link needs to look at its queue, and few enough for a run to end.
+const WAITS: u32 = 10_000;
+
+/// The time for the first [`WAITS`] waits in a row, at least.
+const SHORTEST: Span = Span::ms(1);
 
 /// A discipline in Python, with the packets of its queue.
 pub struct Written {
@@ -22,6 +30,8 @@ pub struct Written {
     rate_changed: Option<Py<PyAny>>,
     context: Py<Context>,
     held: Held,
+    /// Waits without an arrival or a departure between them.
+    waits: Patience,
     failure: At,
 }
 
@@ -49,6 +59,7 @@ impl Written {
             rate_changed: method("rate_changed").ok(),
             context: Py::new(py, Context::new(held.shared()))?,
             held,
+            waits: Patience::default(),
             failure,
         })
     }
@@ -111,6 +122,7 @@ impl Written {
                 self.failure.broken(py, message, &packet.in_words(), now);
                 return Next::Empty;
             }
+            self.waits.renew();
             return Next::Packet(self.held.take(packet.slot));
         }
         if let Ok(wait) = answer.cast::<Wait>() {
@@ -120,7 +132,18 @@ impl Written {
                 self.failure.broken(py, &message, "", now);
                 return Next::Empty;
             }
-            return if backlog.packets == 0 { Next::Empty } else { Next::At(until) };
+            if backlog.packets == 0 {
+                return Next::Empty;
+            }
+            if !self.waits.lasts(now, (WAITS, SHORTEST)) {
+                let message = format!(
+                    "dequeue has waited {WAITS} times within {SHORTEST} of simulated time, and no packet has left or \
+                     arrived: wait until the time at which a packet may leave"
+                );
+                self.failure.broken(py, &message, "", now);
+                return Next::Empty;
+            }
+            return Next::At(until);
         }
         let kind = answer.get_type();
         let message = format!(
@@ -137,6 +160,7 @@ impl Qdisc<Segment> for Written {
             cx.drop(pkt, DropReason::Reset);
             return self.give_up(cx);
         }
+        self.waits.renew();
         Python::attach(|py| {
             let now = cx.now();
             let meta = pkt.meta;

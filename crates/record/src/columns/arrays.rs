@@ -16,6 +16,7 @@ pub(crate) fn real<T>(rows: &[T], value: impl Fn(&T) -> Option<f64>) -> ArrayRef
     Arc::new(Float64Array::from_iter(rows.iter().map(value)))
 }
 
-pub(crate) fn text<T>(rows: &[T], value: impl Fn(&T) -> String) -> ArrayRef {
+/// A column of text. A value that is borrowed costs no copy of its own.
+pub(crate) fn text<'a, T, S: AsRef<str>>(rows: &'a [T], value: impl Fn(&'a T) -> S) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(rows.iter().map(value)))
 }

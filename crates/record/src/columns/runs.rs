@@ -32,7 +32,7 @@ pub(crate) fn summary(
         fields.push(field);
         columns.push(values);
     };
-    push(qdisc.field(&DataType::Utf8), text(runs, |(trial, _)| trial.qdisc.clone()));
+    push(qdisc.field(&DataType::Utf8), text(runs, |(trial, _)| &*trial.qdisc));
     let written = |trial: &Trial| of(trial).map_or(&trial.qdisc, |discipline| &discipline.written).clone();
     push(discipline.field(&DataType::Utf8), text(runs, |(trial, _)| written(trial)));
     for (field, values) in parameters(runs, &of) {
@@ -120,7 +120,7 @@ pub(crate) fn metrics(runs: &[(Trial, Summary)]) -> Result<RecordBatch, ArrowErr
     let unit =
         |named: &Option<MetricName<'_>>| named.map_or("1", |named| named.definition.unit.symbol()).to_owned();
     tables::METRICS.batch(vec![
-        text(&rows, |(trial, ..)| trial.qdisc.clone()),
+        text(&rows, |(trial, ..)| &*trial.qdisc),
         whole(&rows, |(trial, ..)| trial.seed),
         maybe(&|named| named.source.map(str::to_owned)),
         maybe(&|named| named.port.map(str::to_owned)),

@@ -29,14 +29,14 @@ pub(crate) fn flows(record: &Record) -> Result<RecordBatch, ArrowError> {
     tables::FLOWS.batch(vec![
         text(flows, |flow| record.layout.source_name(flow.source)),
         whole(flows, |flow| flow.id),
-        text(flows, |flow| flow.kind.name().to_owned()),
+        text(flows, |flow| flow.kind.name()),
         text(flows, |flow| record.layout.node_name(flow.from)),
         text(flows, |flow| record.layout.node_name(flow.to)),
         real(flows, |flow| Some(flow.start.as_s())),
         Arc::new(BooleanArray::from_iter(flows.iter().map(|flow| Some(in_interval(flow))))),
         real(flows, |flow| Some(flow.end.as_s())),
         real(flows, fct),
-        text(flows, |flow| flow.ending.name().to_owned()),
+        text(flows, |flow| flow.ending.name()),
         whole(flows, |flow| flow.bytes),
         whole(flows, |flow| flow.delivered),
         whole(flows, |flow| flow.goodput_bytes),
@@ -72,7 +72,7 @@ pub(crate) fn gauges(record: &Record) -> Result<RecordBatch, ArrowError> {
     tables::GAUGES.batch(vec![
         real(&rows, |(row, _)| Some(row.time.as_s())),
         text(&rows, |(row, _)| record.layout.port_name(row.port)),
-        text(&rows, |(_, (name, _))| (*name).to_owned()),
+        text(&rows, |(_, (name, _))| *name),
         real(&rows, |(_, (_, value))| Some(*value)),
     ])
 }
@@ -111,7 +111,7 @@ pub(crate) fn sojourn(record: &Record) -> Result<RecordBatch, ArrowError> {
     let rows = &record.sojourn_times;
     tables::SOJOURN.batch(vec![
         text(rows, |row| record.layout.port_name(row.port)),
-        text(rows, |row| row.what.name().to_owned()),
+        text(rows, |row| row.what.name()),
         real(rows, |row| Some(row.share)),
         real(rows, |row| Some(row.sojourn_s)),
     ])
@@ -136,8 +136,8 @@ pub(crate) fn delays(record: &Record) -> Result<RecordBatch, ArrowError> {
     tables::DELAYS.batch(vec![
         real(rows, |row| Some(row.time.as_s())),
         real(rows, |row| Some(row.span.as_s())),
-        text(rows, |row| row.port.clone()),
-        text(rows, |row| row.source.clone()),
+        text(rows, |row| &*row.port),
+        text(rows, |row| &*row.source),
         whole(rows, |row| packets(row.sojourn)),
         real(rows, |row| row.sojourn.map(|delayed| delayed.mean_s)),
         real(rows, |row| row.sojourn.map(|delayed| delayed.max_s)),

@@ -117,6 +117,24 @@ pub enum FolderError {
 }
 
 impl FolderError {
+    /// True if the disk is full, or the user's part of it: no other file could be written either.
+    pub fn is_full(&self) -> bool {
+        let full = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        };
+        match self {
+            FolderError::Write { source, .. } => full(source),
+            FolderError::Table { source: ParquetError::External(source), .. } => {
+                source.downcast_ref::<io::Error>().is_some_and(full)
+            }
+            // The library formats some errors of the system.
+            FolderError::Table { source: ParquetError::General(text), .. } => {
+                ["No space left", "quota exceeded"].iter().any(|part| text.contains(part))
+            }
+            _ => false,
+        }
+    }
+
     /// True if the place was refused for its content: another place, or `--force`, would help.
     pub fn is_refusal(&self) -> bool {
         matches!(

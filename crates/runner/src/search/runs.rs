@@ -161,7 +161,7 @@ fn crossbar(
     between: (f64, f64),
 ) -> Result<Crossbar, RunnerError> {
     let giveway_scenario::Backend::Switch(crossbar) = &scenario.backend else {
-        let message = "giveway search needs a switch, and this scenario runs on a network";
+        let message = "giveway plan capacity needs a switch, and this scenario runs on a network";
         return Err(RunnerError::Usage(message.to_owned()));
     };
     let mut crossbar = crossbar.clone();

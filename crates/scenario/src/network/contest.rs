@@ -187,7 +187,7 @@ struct Writer<'a> {
     /// The table of the contest, with the keys of the links.
     table: &'a Table,
     /// The valid keys of the table.
-    known: &'a [String],
+    known: &'a [&'a str],
     spread: Option<Span>,
 }
 
@@ -211,7 +211,7 @@ impl Writer<'_> {
             ("qdisc", Value::Text("compare".to_owned())),
         ]);
         let Value::Table(link) = &mut node.value else { unreachable!("it was just made") };
-        let of_link = |key: &str| !OWN.contains(&key) && self.known.iter().any(|known| known == key);
+        let of_link = |key: &str| !OWN.contains(&key) && self.known.contains(&key);
         for entry in self.table.entries.iter().filter(|entry| of_link(&entry.key)) {
             link.set(&entry.key, entry.key_span.clone(), entry.node.clone());
         }

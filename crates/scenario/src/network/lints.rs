@@ -242,8 +242,8 @@ fn shown(time: Span, unit: Span) -> String {
 /// True if a discipline has a set point for its delay, so that the limit is only a last resort.
 fn controls_its_delay(spec: &Spec) -> bool {
     let entry = giveway_disciplines::ALL.iter().find(|entry| entry.name == spec.name());
-    let parameters = entry.map(|entry| crate::fields::keys_by(entry.schema)).unwrap_or_default();
-    ["target", "max", "th_max", "rtt"].iter().any(|name| parameters.iter().any(|parameter| parameter == name))
+    let parameters = entry.map(|entry| (entry.keys)()).unwrap_or_default();
+    ["target", "max", "th_max", "rtt"].iter().any(|name| parameters.contains(name))
 }
 
 /// Warns of scalable senders whose queues only drop: they answer each of many marks a little, and drops as

@@ -38,7 +38,7 @@ impl Media {
 
     fn add(&mut self, reading: &mut Reading, node: &Node) -> Option<()> {
         let table = reading.table(node, "a medium", "[[medium]] with name = \"wlan\"")?;
-        reading.unknown_keys(table, "a medium", &fields::keys::<MediumKeys>());
+        reading.unknown_keys(table, "a medium", fields::keys::<MediumKeys>());
         let keys: MediumKeys = reading.fields(table, "a medium").unwrap_or_default();
         let spec = spec(&keys);
         check(reading, table, &spec);

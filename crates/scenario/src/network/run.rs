@@ -277,7 +277,18 @@ impl Network {
         probe: &mut R,
         keep_running: &dyn Fn(f64) -> bool,
     ) -> Option<Finished> {
-        let mut sim = Sim::new(self.plan_built(trial, build));
+        self.run_plan(self.plan_built(trial, build), probe, keep_running)
+    }
+
+    /// Like [`run`](Network::run), with a plan of this network that the caller has changed, such as one with
+    /// another source of traffic.
+    pub fn run_plan<R: Probe<Segment>>(
+        &self,
+        plan: Plan,
+        probe: &mut R,
+        keep_running: &dyn Fn(f64) -> bool,
+    ) -> Option<Finished> {
+        let mut sim = Sim::new(plan);
         let (end, most) = (Time::ZERO + self.times.duration, self.times.duration.scale(1, STEPS));
         let mut step = most;
         while sim.now() < end {

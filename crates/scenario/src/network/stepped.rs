@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use giveway_disciplines::Spec;
 use giveway_links::Police;
 use giveway_qdisc::{Invalid, LinkContext, Meta, PortId, Probe, Qdisc, Rate, Share, Span, Streams, Time};
-use giveway_sim::{LinkChangeError, Segment, Sim, Watched};
+use giveway_sim::{LinkChangeError, Plan, Segment, Sim, Watched};
 
 use super::model::Network;
 use super::run::{Build, Finished, discipline, equipped, named};
@@ -73,7 +73,12 @@ impl Network {
     /// # Panics
     /// As [`Network::plan`].
     pub fn stepped(&self, trial: &Trial, build: Build<'_>) -> Stepped {
-        let sim = Sim::new(self.plan_built(trial, build)).interactive();
+        self.stepped_plan(trial, self.plan_built(trial, build))
+    }
+
+    /// Like [`stepped`](Network::stepped), with a plan of the trial that the caller has changed.
+    pub fn stepped_plan(&self, trial: &Trial, plan: Plan) -> Stepped {
+        let sim = Sim::new(plan).interactive();
         let streams = Streams::new(trial.seed);
         let links = downstream(&self.ports);
         let places = self.ports.iter().map(|port| Place {

@@ -92,7 +92,7 @@ impl MachineTiming {
 
     /// A timing that is written key by key.
     fn keys(&mut self, reading: &mut Reading, table: &Table, folder: &Path) {
-        reading.unknown_keys(table, "timing", &fields::keys::<TimingKeys>());
+        reading.unknown_keys(table, "timing", fields::keys::<TimingKeys>());
         let keys: TimingKeys = reading.fields(table, "timing").unwrap_or_default();
         let mut read = |key: &str, written: &Option<String>, what| {
             let (node, name) = (table.get(key)?, written.as_deref()?);

@@ -271,7 +271,7 @@ impl Building<'_> {
         let what = format!("topology \"{}\"", kind.name);
         let of_kind = format!("a {} topology", kind.name);
         let shared = fields::keys::<TopologyKeys>();
-        let spec = reading.keys_of_kind(table, (&of_kind, &what), &shared, kind.schema, kind.from_json)?;
+        let spec = reading.keys_of_kind(table, (&of_kind, &what), shared, &(kind.keys)(), kind.from_json)?;
         if reading.diagnostics.len() > errors {
             return None;
         }

@@ -218,7 +218,7 @@ fn entry(
     let spec = source.and_then(|source| {
         let of_kind = format!("{} traffic", source.entry.name);
         let shared = keys::<TrafficKeys>();
-        reading.keys_of_kind(table, (&of_kind, &what), &shared, source.entry.schema, source.entry.from_json)
+        reading.keys_of_kind(table, (&of_kind, &what), shared, &(source.entry.keys)(), source.entry.from_json)
     });
     let tcp = match (table.get("tcp"), defaults) {
         (Some(node), Some((defaults, _))) => tcp(reading, node, "tcp", defaults),

@@ -234,7 +234,7 @@ where
     T: Default + DeserializeOwned + JsonSchema,
 {
     let errors = reading.diagnostics.len();
-    reading.unknown_keys(table, what, &fields::keys::<T>());
+    reading.unknown_keys(table, what, fields::keys::<T>());
     let keys = reading.fields(table, what);
     if reading.diagnostics.len() > errors {
         return None;

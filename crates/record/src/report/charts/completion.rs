@@ -105,7 +105,7 @@ fn chart(
     if all == 0 {
         return Ok(None);
     }
-    // A plane with a handful of points shows less than a table of their times.
+    // A table says more than a cloud of a handful of points.
     if let Some(sheet) = few(folder, disciplines, direction)? {
         let caption = format!(
             "The median flow completion time of the transfers of each size that started within the measurement interval and completed \
