@@ -232,7 +232,8 @@ mod tests {
             .collect();
         let mbit = |mbit| Some(Rate::mbit(mbit));
         assert_eq!(parts[0], (true, 3, mbit(1), Time::ZERO, Time::s(3)));
-        assert_eq!(parts[1], (false, 3, mbit(8), Time::s(3), Time::s(6)));
+        // The three packets that are queued count as arrivals of the next stretch.
+        assert_eq!(parts[1], (false, 6, mbit(8), Time::s(3), Time::s(6)));
         assert_eq!(parts.len(), 2);
     }
 }
