@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use giveway_files::exchange;
 use giveway_measure::{Discipline, Trial};
 use giveway_record::{Existing, FolderError, Manifest, RECORDED_BY, RunFolder};
-use giveway_recording::{Part, RecordingError, Request, SIDES, answer, receive, started};
+use giveway_recording::{Part, RecordingError, Request, SIDES, Stretch, answer, receive, started};
 use giveway_runner::Outcome;
 use giveway_text::chain;
 use nix::sys::stat::{Mode, umask};
@@ -90,30 +90,34 @@ fn check(folder: &Path) -> Result<(), WriteError> {
 
 /// Writes the recording of a direction so far.
 fn write(folder: &Path, part: &Part) -> Result<(), WriteError> {
-    let Part { side, title, qdisc, rate, version, commit, record } = part;
+    let Part { side, title, stretches, version, commit } = part;
     let name = SIDES[usize::from(*side)];
+    let names = names(stretches);
+    let mut layout = stretches[0].record.layout.clone();
+    layout.until = stretches[stretches.len() - 1].record.layout.until;
     let manifest = Manifest {
         scenario: format!("live-{name}"),
         version: version.clone(),
-        disciplines: vec![Discipline::named(qdisc)],
+        disciplines: names.iter().map(Discipline::named).collect(),
         seeds: vec![1],
         machine: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         created_by: RECORDED_BY.to_owned(),
         created: Some(provenance::now()),
         title: format!("Live, {title}"),
-        description: String::new(),
-        layout: record.layout.clone(),
+        description: divided(stretches),
+        layout,
     };
-    let text = format!(
-        "# Recorded by giveway live from {title}; not a scenario that can be run.\n# rate {rate}, qdisc {qdisc}\n"
-    );
-    let trial = Trial { qdisc: qdisc.clone(), seed: 1 };
+    let mut text = format!("# Recorded by giveway live from {title}; not a scenario that can be run.\n");
+    stretches.iter().for_each(|stretch| text.push_str(&format!("# {}\n", settings(stretch))));
+    let trials: Vec<Trial> = names.into_iter().map(|qdisc| Trial { qdisc, seed: 1 }).collect();
     let new = folder.join(format!(".{name}.new"));
     let write = || {
         remove(&new)?;
         let run_folder = RunFolder::create(&new, &text, manifest)?.with_commit(commit.clone());
-        run_folder.write(&trial, record)?;
-        run_folder.finish(&[(trial.clone(), record.summary.clone())])?;
+        let recorded = || trials.iter().zip(stretches);
+        recorded().try_for_each(|(trial, stretch)| run_folder.write(trial, &stretch.record).map(drop))?;
+        let summaries = recorded().map(|(trial, stretch)| (trial.clone(), stretch.record.summary.clone()));
+        run_folder.finish(&summaries.collect::<Vec<_>>())?;
         publish(folder, &new, &folder.join(name))
     };
     let written = write();
@@ -122,6 +126,40 @@ fn write(folder: &Path, part: &Part) -> Result<(), WriteError> {
         let _ = remove(&new);
     }
     written
+}
+
+/// The settings of a stretch and its times.
+fn settings(stretch: &Stretch) -> String {
+    let Stretch { qdisc, rate, record } = stretch;
+    let [from, until] = [record.layout.from, record.layout.until].map(|time| time.as_s());
+    format!("rate {rate}, qdisc {qdisc}, {from:.1} s to {until:.1} s")
+}
+
+/// The name of each stretch, unique in the recording: its discipline; and its rate if the rates differ; and
+/// its begin if it has the settings of an earlier one.
+fn names(stretches: &[Stretch]) -> Vec<String> {
+    let one_rate = stretches.iter().all(|stretch| stretch.rate == stretches[0].rate);
+    let mut names: Vec<String> = Vec::new();
+    for Stretch { qdisc, rate, record } in stretches {
+        let name = if one_rate { qdisc.clone() } else { format!("{qdisc} at {rate}") };
+        let again = names.contains(&name);
+        let from = record.layout.from.as_s();
+        names.push(if again { format!("{name} from {from:.1}s") } else { name });
+    }
+    names
+}
+
+/// The sentences about a recording whose settings were changed; empty for one stretch.
+fn divided(stretches: &[Stretch]) -> String {
+    if stretches.len() == 1 {
+        return String::new();
+    }
+    let all: Vec<String> = stretches.iter().map(settings).collect();
+    format!(
+        "The recording is divided where the discipline or the rate was changed: {}. Each stretch has its own traffic, so waits compare \
+         only if the load was alike.",
+        all.join("; ")
+    )
 }
 
 /// Moves a complete folder to its place, and removes the folder that was there.
@@ -151,5 +189,54 @@ fn remove(folder: &Path) -> Result<(), WriteError> {
             Err(WriteError::Remove(folder.to_owned(), error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use giveway_measure::{Layout, Recorder};
+    use giveway_qdisc::{PortId, Time};
+    use giveway_record::report::Report;
+
+    use super::*;
+
+    /// Packets that crossed under a discipline are reported under it, and not under the one that came later.
+    #[test]
+    fn a_recording_is_divided_where_its_settings_changed() {
+        let stretch = |qdisc: &str, rate: &str, [from, until]: [u64; 2]| {
+            let port = PortId(0);
+            let layout = Layout {
+                measured: vec![port],
+                port_names: vec![(port, "forward".to_owned())],
+                from: Time::s(from),
+                until: Time::s(until),
+                keep_series: true,
+                ..Layout::default()
+            };
+            let record = Recorder::<()>::new(layout).finish();
+            Stretch { qdisc: qdisc.to_owned(), rate: rate.to_owned(), record }
+        };
+        let stretches = vec![
+            stretch("fq_codel", "10mbit", [0, 40]),
+            stretch("efd", "10mbit", [40, 60]),
+            stretch("fq_codel", "10mbit", [60, 90]),
+        ];
+        assert_eq!(names(&stretches), ["fq_codel", "efd", "fq_codel from 60.0s"]);
+        assert_eq!(
+            names(&[stretch("efd", "1mbit", [0, 1]), stretch("efd", "2mbit", [1, 2])]),
+            ["efd at 1mbit", "efd at 2mbit"]
+        );
+        assert_eq!(
+            (names(&stretches[1..2]), divided(&stretches[1..2])),
+            (vec!["efd".to_owned()], String::new())
+        );
+        let [title, version] = ["eth0 to eth1", "0.1.0"].map(str::to_owned);
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &Part { side: 0, title, stretches, version, commit: None }).unwrap();
+        let page = Report::read(&[&folder.path().join("forward")]).unwrap().html().unwrap();
+        for text in ["3 disciplines", "measured from 0 s to 90 s", "rate 10mbit, qdisc efd, 40.0 s to 60.0 s"]
+        {
+            assert!(page.contains(text), "{text}");
+        }
     }
 }

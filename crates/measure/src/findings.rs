@@ -299,7 +299,7 @@ mod tests {
         ");
     }
 
-    /// The arbiters of a switch: short packets wait hardly with one, which costs slots of the outputs;
+    /// The arbiters of a switch. With one, short packets hardly wait, which costs slots of the outputs;
     /// another does not carry the load.
     #[test]
     fn a_switch_has_waits_load_and_lost_slots() {

@@ -198,6 +198,15 @@ impl Meter {
         self.series = layout.keep_series.then(|| Series::new(layout));
     }
 
+    /// Begins with the packets that another meter of the port has queued at `at`, as if they had arrived
+    /// then.
+    pub(crate) fn continues(&mut self, before: &Meter, at: Time) {
+        self.counters.arrived = before.backlog.now;
+        self.backlog.now = before.backlog.now;
+        self.backlog.since = at;
+        self.latest = before.latest;
+    }
+
     /// Sets the end of the measurement interval.
     pub(crate) fn ends(&mut self, until: Time) {
         self.until = until;

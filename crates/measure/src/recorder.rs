@@ -103,6 +103,20 @@ impl<P> Recorder<P> {
         self.arrivals = layout.keep_series.then(|| Arrivals::new(layout));
     }
 
+    /// A recorder for what follows, with this plan and a measurement interval that starts at `at`. It has
+    /// counted nothing but the packets that are queued, as arrivals.
+    pub fn continued(&self, layout: Layout, at: Time) -> Recorder<P> {
+        let (source_of, delay_of) = (self.source_of, self.delay_of);
+        let mut next = Recorder { source_of, delay_of, ..Recorder::new(layout) };
+        next.begin(at);
+        for (before, meter) in self.meters.iter().zip(&mut next.meters) {
+            if let (Some(before), Some(meter)) = (before, meter) {
+                meter.continues(before, at);
+            }
+        }
+        next
+    }
+
     /// Ends the measurement interval at `at` if the run ended earlier than planned.
     pub fn ended(mut self, at: Time) -> Recorder<P> {
         let until = self.layout.until.min(at).max(self.layout.from);
@@ -324,6 +338,34 @@ mod tests {
     use giveway_qdisc::{Backlog, FlowTable, Meta, Probe, Rate};
 
     use super::*;
+
+    /// Two packets are queued when a new recorder continues, and leave later. Each recorder has its own
+    /// counts, and no packet leaves that has not arrived.
+    #[test]
+    fn a_recorder_continues_with_the_queue() {
+        let port = PortId(0);
+        let layout = Layout {
+            measured: vec![port],
+            rates: vec![(port, Rate::mbit(1))],
+            until: Time::s(10),
+            ..Layout::default()
+        };
+        let mut first = Recorder::<()>::new(layout.clone());
+        let meta = |second| Meta { bytes: 1000, arrived: Time::s(second), ..Meta::default() };
+        (1..=3).for_each(|second| first.on_arrival(port, &meta(second), Time::s(second)));
+        first.on_transmission(port, &meta(1), &(), Time::s(3));
+        let mut second = first.continued(layout, Time::s(4));
+        second.on_arrival(port, &meta(5), Time::s(5));
+        (6..=8).for_each(|now| second.on_transmission(port, &meta(now - 4), &(), Time::s(now)));
+        let [first, second] = [first.ended(Time::s(4)), second.ended(Time::s(9))].map(Recorder::finish);
+        let packets = |record: &Record| {
+            let link = &record.links[0];
+            [link.arrived, link.sent].map(|all| all.expect("it is measured").packets)
+        };
+        assert_eq!([packets(&first), packets(&second)], [[3, 1], [3, 3]]);
+        // Two packets for a second, three for another, then two and one: 8 packet-seconds in 5 seconds.
+        assert_eq!(second.summary.metrics.value("backlog_mean_packets"), Some(8.0 / 5.0));
+    }
 
     #[test]
     fn parts_have_all_counts_and_their_own_samples() {

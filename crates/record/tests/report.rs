@@ -512,7 +512,7 @@ fn wide_tables_are_divided() {
     }
 }
 
-/// Transfers of a few sizes are no cloud of points: their times are a table.
+/// The times of transfers of a few sizes are a table, and not a plane with points.
 #[test]
 fn a_handful_of_sizes_is_a_table() {
     let dir = tempfile::tempdir().unwrap();

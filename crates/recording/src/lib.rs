@@ -34,7 +34,7 @@ use giveway_measure::Record;
 use carry::Carry;
 
 /// The first bytes, which end with the number of the format.
-const START: [u8; 8] = *b"gwrec\0\0\x01";
+const START: [u8; 8] = *b"gwrec\0\0\x02";
 /// The longest request in bytes: about ten times as long as that for a recording with its most samples.
 pub const LONGEST: usize = 64 << 20;
 /// The longest text of an answer, in bytes.
@@ -59,14 +59,21 @@ pub struct Part {
     pub side: u8,
     /// The interfaces, as in `eth0 to eth1`.
     pub title: String,
-    /// The discipline.
-    pub qdisc: String,
-    /// The rate, in words.
-    pub rate: String,
+    /// Its stretches in their order. A new one begins when the discipline or the rate changes.
+    pub stretches: Vec<Stretch>,
     /// The version of the bridge, and its commit.
     pub version: String,
     /// The commit of the sources of the bridge, if it is known.
     pub commit: Option<String>,
+}
+
+/// The stretch of a recording with one discipline and one rate.
+#[derive(Debug)]
+pub struct Stretch {
+    /// The discipline.
+    pub qdisc: String,
+    /// The rate, in words.
+    pub rate: String,
     /// The recorded data. A bridge measures no flows, senders, episodes or bursts: they are not carried.
     pub record: Record,
 }
@@ -184,7 +191,7 @@ mod tests {
     #[test]
     fn a_connection_of_another_version_is_refused() {
         let mut other = START;
-        other[7] = 2;
+        other[7] += 1;
         assert!(matches!(started(&mut &other[..]), Err(RecordingError::Version)));
         assert!(matches!(started(&mut &START[..4]), Err(RecordingError::Io(_))));
     }

@@ -10,7 +10,7 @@ use giveway_measure::{
 use giveway_qdisc::{Backlog, PortId, Rate, Span, Time};
 
 use crate::carry::{Carry, carried_as, fields};
-use crate::{Part, Request, SIDES};
+use crate::{Part, Request, SIDES, Stretch};
 
 /// The most names of gauges that a process keeps, and the longest in bytes. A name is kept until the process
 /// ends; the disciplines use a few dozen.
@@ -47,7 +47,8 @@ fields!(ShareRow { time, span, port, source, bytes });
 fields!(DelaySummary { packets, mean_s, max_s });
 fields!(DelayRow { time, span, port, source, sojourn, one_way, rate });
 fields!(LinkRow { port, rate, arrived, sent, dropped, marked, utilization, drops, drops_measured });
-fields!(Part { side, title, qdisc, rate, version, commit, record });
+fields!(Part { side, title, stretches, version, commit });
+fields!(Stretch { qdisc, rate, record });
 
 // The fields that a bridge sets in its layout.
 fields!(Layout {
@@ -94,7 +95,7 @@ impl Carry for Request {
     fn get(from: &mut &[u8]) -> Option<Request> {
         match <Option<Part>>::get(from)? {
             None => Some(Request::Check),
-            Some(part) if usize::from(part.side) >= SIDES.len() => None,
+            Some(part) if usize::from(part.side) >= SIDES.len() || part.stretches.is_empty() => None,
             Some(part) => Some(Request::Write(Box::new(part))),
         }
     }
@@ -157,13 +158,13 @@ mod tests {
         }
         let record = recorder.ended(Time::s(4)).finish();
         let [title, qdisc, rate, version] = ["a to b", "fifo", "1mbit", "0.1.0"].map(str::to_owned);
-        Part { side: 1, title, qdisc, rate, version, commit: None, record }
+        Part { side: 1, title, stretches: vec![Stretch { qdisc, rate, record }], version, commit: None }
     }
 
     #[test]
     fn a_part_arrives_as_it_was_sent() {
         let part = part();
-        let Record { queue, links, sojourn_times, shares, delays, .. } = &part.record;
+        let Record { queue, links, sojourn_times, shares, delays, .. } = &part.stretches[0].record;
         let rows = [queue.len(), links.len(), sojourn_times.len(), shares.len(), delays.len()];
         assert!(rows.iter().all(|rows| *rows > 0), "{rows:?}");
         let sent = Request::Write(Box::new(part));
@@ -181,6 +182,10 @@ mod tests {
     fn only_the_two_directions_have_a_folder() {
         let mut bytes = Vec::new();
         Request::Write(Box::new(Part { side: 2, ..part() })).put(&mut bytes);
+        assert!(Request::get(&mut &bytes[..]).is_none());
+        // A recording has a stretch at least.
+        let mut bytes = Vec::new();
+        Request::Write(Box::new(Part { stretches: Vec::new(), ..part() })).put(&mut bytes);
         assert!(Request::get(&mut &bytes[..]).is_none());
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use giveway_live::Frame;
 use giveway_measure::{Layout, Recorder};
-use giveway_qdisc::{Backlog, DropReason, FlowTable, Meta, PortId, Probe, Span, Time};
+use giveway_qdisc::{Backlog, DropReason, FlowTable, Meta, PortId, Probe, Rate, Span, Time};
 
 /// Largest length of a recording. A bridge may run for weeks; after this time, recording ends.
 pub const LONGEST: Span = Span::s(6 * 3600);
@@ -20,6 +20,8 @@ pub struct Channel {
     pub name: &'static str,
     /// True if the writer wants a part.
     pub wanted: Arc<AtomicBool>,
+    /// The new rate, once the discipline or the rate has changed: the next sample begins a new stretch.
+    pub changed: Arc<Mutex<Option<Rate>>>,
     /// Parts that the writer has not taken yet.
     pub parts: Arc<Mutex<Vec<Part>>>,
     /// Locked by the thread of the direction only, until that thread ends.
@@ -32,9 +34,13 @@ pub struct Part {
     pub recorder: Recorder<Frame>,
     /// Time of the last event.
     pub last: Time,
+    /// True for the last part of a stretch.
+    pub ends_stretch: bool,
 }
 
 struct State {
+    /// The plan of the current stretch.
+    layout: Layout,
     /// `None` once the recording was finished.
     recorder: Option<Recorder<Frame>>,
     last: Time,
@@ -51,13 +57,15 @@ impl Channel {
     /// first event after `begun` was set.
     pub fn new(name: &'static str, layout: Layout, warms_up: bool) -> Channel {
         let state = State {
-            recorder: Some(Recorder::new(layout)),
+            recorder: Some(Recorder::new(layout.clone())),
+            layout,
             last: Time::ZERO,
             over: false,
             samples: 0,
             warms_up,
         };
-        Channel { name, wanted: Arc::default(), parts: Arc::default(), state: Arc::new(Mutex::new(state)) }
+        let state = Arc::new(Mutex::new(state));
+        Channel { name, wanted: Arc::default(), changed: Arc::default(), parts: Arc::default(), state }
     }
 
     /// Adds the last part, after the thread of the direction has ended. Returns true if the recording was cut
@@ -65,7 +73,11 @@ impl Channel {
     pub fn close(&self) -> bool {
         let mut state = lock(&self.state);
         let last = state.last;
-        lock(&self.parts).extend(state.recorder.take().map(|recorder| Part { recorder, last }));
+        lock(&self.parts).extend(state.recorder.take().map(|recorder| Part {
+            recorder,
+            last,
+            ends_stretch: false,
+        }));
         state.over
     }
 }
@@ -103,6 +115,21 @@ impl RecordingProbe {
         }
     }
 
+    /// Begins a new stretch if the discipline or the rate has changed, and hands the last part of the stretch
+    /// before over. If the writer has locked anything, the next sample tries again.
+    fn divide(&self, now: Time) {
+        let Channel { state, changed, parts, .. } = &self.channel;
+        let (Ok(mut changed), Ok(mut parts)) = (changed.try_lock(), parts.try_lock()) else { return };
+        let Some(rate) = changed.take() else { return };
+        let mut state = lock(state);
+        let State { recorder, layout, last, over, warms_up, .. } = &mut *state;
+        layout.rates.iter_mut().for_each(|(_, known)| *known = rate);
+        let Some(current) = recorder.as_mut().filter(|_| !*over && !*warms_up) else { return };
+        let next = current.continued(layout.clone(), now);
+        let recorder = std::mem::replace(current, next);
+        parts.push(Part { recorder, last: *last, ends_stretch: true });
+    }
+
     /// Hands a part over if the writer wants one. If the writer has locked the list of parts, the next sample
     /// tries again.
     fn hand_over(&self) {
@@ -113,7 +140,11 @@ impl RecordingProbe {
             wanted.store(false, Ordering::Relaxed);
             let mut state = lock(state);
             let last = state.last;
-            parts.extend(state.recorder.as_mut().map(|recorder| Part { recorder: recorder.part(), last }));
+            parts.extend(state.recorder.as_mut().map(|recorder| Part {
+                recorder: recorder.part(),
+                last,
+                ends_stretch: false,
+            }));
         }
     }
 }
@@ -146,6 +177,7 @@ impl Probe<Frame> for RecordingProbe {
         if !skip {
             self.record(now, |recorder| recorder.on_sample(at, backlog, table, gauges, now));
         }
+        self.divide(now);
         self.hand_over();
     }
 }
@@ -167,5 +199,41 @@ mod tests {
         assert!(recorded(Time::s(1)) && recorded(Time::s(1)) && recorded(Time::ZERO + LONGEST));
         assert!(!recorded(Time::ZERO + LONGEST + Span::us(1)) && lock(&channel.state).over);
         assert!(!recorded(Time::s(1)), "the clock has restarted");
+    }
+
+    /// The packets before a change and those after it are in stretches of their own.
+    #[test]
+    fn a_change_begins_a_new_stretch() {
+        let port = PortId(0);
+        let rates = vec![(port, Rate::mbit(1))];
+        let layout = Layout { measured: vec![port], rates, until: Time::ZERO + LONGEST, ..Layout::default() };
+        let channel = Channel::new("forward", layout, false);
+        let mut probe = RecordingProbe { channel: channel.clone(), begun: Arc::new(AtomicBool::new(true)) };
+        let mut send = |second: u64| {
+            let now = Time::s(second);
+            let meta = Meta { bytes: 1000, arrived: now, ..Meta::default() };
+            probe.on_arrival(port, &meta, now);
+            probe.on_sample(port, Backlog::ZERO, &FlowTable::NONE, &[], now);
+        };
+        send(1);
+        send(2);
+        *lock(&channel.changed) = Some(Rate::mbit(8));
+        (3..=6).for_each(&mut send);
+        channel.close();
+        let parts = std::mem::take(&mut *lock(&channel.parts));
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|part| {
+                let record = part.recorder.ended(part.last).finish();
+                let link = &record.links[0];
+                let packets = link.arrived.expect("arrivals are counted").packets;
+                (part.ends_stretch, packets, link.rate, record.layout.from, record.layout.until)
+            })
+            .collect();
+        let mbit = |mbit| Some(Rate::mbit(mbit));
+        assert_eq!(parts[0], (true, 3, mbit(1), Time::ZERO, Time::s(3)));
+        // The three packets that are queued count as arrivals of the next stretch.
+        assert_eq!(parts[1], (false, 6, mbit(8), Time::s(3), Time::s(6)));
+        assert_eq!(parts.len(), 2);
     }
 }

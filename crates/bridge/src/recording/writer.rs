@@ -7,7 +7,8 @@ use std::time::Duration;
 use giveway_control::Controller;
 use giveway_control::config::{Direction, rate};
 use giveway_live::clock::monotonic_ns;
-use giveway_recording::Request;
+use giveway_measure::Record;
+use giveway_recording::{Request, Stretch};
 
 use super::probe::{Channel, Part, lock};
 use super::process::{WriteError, WritingProcess};
@@ -18,6 +19,12 @@ use crate::Messages;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The pause after a write is at least this many times the duration of the write.
 const IDLE: u32 = 20;
+/// Interval between two looks at the settings of the bridge.
+const LOOK: Duration = Duration::from_millis(50);
+/// The most stretches of a recording, which bounds the length of a request. Later changes do not divide it.
+const MAX_STRETCHES: usize = 8;
+/// The words behind the discipline of a stretch with later changes.
+const OTHERS: &str = ", then others";
 
 /// The thread that writes.
 pub struct Writer {
@@ -40,6 +47,31 @@ struct Tables {
     channel: Channel,
     series: Series,
     newest: Option<Part>,
+    /// The stretches that have ended.
+    ended: Vec<Stretch>,
+    /// The settings of the current stretch.
+    settings: Settings,
+    /// The settings of the next stretch, which the direction has not begun yet.
+    next: Option<Settings>,
+}
+
+/// The settings that divide a recording when they change, in words.
+#[derive(Clone, PartialEq, Eq)]
+struct Settings {
+    qdisc: String,
+    rate: String,
+}
+
+impl Settings {
+    fn of(controller: &Controller, direction: Direction) -> Settings {
+        let config = controller.config();
+        let config = config.of(direction);
+        Settings { qdisc: config.qdisc.to_string(), rate: rate(config.rate) }
+    }
+
+    fn stretch(&self, record: Record) -> Stretch {
+        Stretch { qdisc: self.qdisc.clone(), rate: self.rate.clone(), record }
+    }
 }
 
 impl Tables {
@@ -47,8 +79,40 @@ impl Tables {
     fn take(&mut self) {
         for mut part in std::mem::take(&mut *lock(&self.channel.parts)) {
             self.series.add(part.recorder.take_samples());
-            self.newest = Some(part);
+            if part.ends_stretch {
+                let mut record = part.recorder.ended(part.last).finish();
+                record.queue = std::mem::take(&mut self.series).lend();
+                self.ended.push(self.settings.stretch(record));
+                self.settings = self.next.take().unwrap_or_else(|| self.settings.clone());
+                self.newest = None;
+            } else {
+                self.newest = Some(part);
+            }
         }
+    }
+
+    /// Has the direction begin a new stretch if its settings have changed.
+    fn look(&mut self, controller: &Controller, begun: bool) {
+        let now = Settings::of(controller, self.direction());
+        if !begun {
+            // Nothing is measured yet, so there is nothing to divide.
+            self.settings = now;
+            return;
+        }
+        if now == *self.next.as_ref().unwrap_or(&self.settings) {
+            return;
+        }
+        if self.ended.len() + 1 < MAX_STRETCHES {
+            let rate = controller.config().of(self.direction()).rate;
+            *lock(&self.channel.changed) = Some(rate);
+            self.next = Some(now);
+        } else if !self.settings.qdisc.ends_with(OTHERS) {
+            self.settings.qdisc.push_str(OTHERS);
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        if self.channel.name == "forward" { Direction::Forward } else { Direction::Reverse }
     }
 }
 
@@ -64,7 +128,17 @@ impl Writer {
         messages: Messages,
     ) -> Writer {
         let tables = channels.iter().cloned();
-        let tables = tables.map(|channel| Tables { channel, series: Series::default(), newest: None });
+        let tables = tables.map(|channel| {
+            let direction = if channel.name == "forward" { Direction::Forward } else { Direction::Reverse };
+            Tables {
+                channel,
+                series: Series::default(),
+                newest: None,
+                ended: Vec::new(),
+                settings: Settings::of(&controller, direction),
+                next: None,
+            }
+        });
         let tables = tables.collect();
         Writer { process, every, begun, stop, tables, controller, messages, failed: false }
     }
@@ -94,15 +168,23 @@ impl Writer {
         (self.write(), self.process)
     }
 
-    /// Sleeps for this time. Returns true at once when the thread must end.
-    fn sleep(&self, pause: Duration) -> bool {
+    /// Sleeps for this time, and meanwhile looks for changes of the settings. Returns true at once when the
+    /// thread must end.
+    fn sleep(&mut self, pause: Duration) -> bool {
         let until = monotonic_ns() + pause.as_nanos() as u64;
         loop {
             let left = until.saturating_sub(monotonic_ns());
             if self.stop.load(Ordering::Acquire) || left == 0 {
                 return self.stop.load(Ordering::Acquire);
             }
-            std::thread::park_timeout(Duration::from_nanos(left));
+            let begun = self.begun.load(Ordering::Relaxed);
+            self.tables.iter_mut().for_each(|tables| {
+                tables.look(&self.controller, begun);
+                if tables.next.is_some() {
+                    tables.take();
+                }
+            });
+            std::thread::park_timeout(Duration::from_nanos(left).min(LOOK));
         }
     }
 
@@ -146,30 +228,39 @@ impl Writer {
     }
 }
 
-/// Writes the newest part of a direction, if there is one.
+/// Writes the stretches of a direction that have ended, and the newest part of the current one, if there are
+/// any.
 fn write_one(
     process: &mut WritingProcess,
     tables: &mut Tables,
     controller: &Controller,
 ) -> Result<(), WriteError> {
-    let Some(Part { recorder, last }) = &mut tables.newest else { return Ok(()) };
-    let mut record = recorder.part().ended(*last).finish();
-    let direction = if tables.channel.name == "forward" { Direction::Forward } else { Direction::Reverse };
+    let direction = tables.direction();
+    let mut stretches = std::mem::take(&mut tables.ended);
+    let ended = stretches.len();
+    if let Some(Part { recorder, last, .. }) = &mut tables.newest {
+        let mut record = recorder.part().ended(*last).finish();
+        record.queue = tables.series.lend();
+        stretches.push(tables.settings.stretch(record));
+    }
+    if stretches.is_empty() {
+        return Ok(());
+    }
     let (from, to) = &controller.names()[direction as usize];
-    let config = controller.config().of(direction).clone();
-    record.queue = tables.series.lend();
     let mut request = Request::Write(Box::new(giveway_recording::Part {
         side: direction as u8,
         title: format!("{from} to {to}"),
-        qdisc: config.qdisc.to_string(),
-        rate: rate(config.rate),
+        stretches,
         version: giveway_sources::TESTBED.to_owned(),
         commit: giveway_sources::COMMIT.map(str::to_owned),
-        record,
     }));
     let written = process.ask(&request);
     if let Request::Write(part) = &mut request {
-        tables.series.put_back(std::mem::take(&mut part.record.queue));
+        let mut stretches = std::mem::take(&mut part.stretches);
+        for mut current in stretches.drain(ended..) {
+            tables.series.put_back(std::mem::take(&mut current.record.queue));
+        }
+        tables.ended = stretches;
     }
     written
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::charts::{Disciplines, FIGURES, noun, per_port};
 use super::read::Folder;
+use crate::folder::RECORDED_BY;
 
 /// Disciplines stand side by side up to this number, so that a phone can show them. More of them stand below
 /// each other.
@@ -79,13 +80,15 @@ fn answer(title: String, folders: &[Folder], tables: &[Table], disciplines: &Dis
             let text = mean(row);
             text.split(['±', ' ']).next().unwrap_or_default().to_owned()
         };
-        let cell = |(_, table, row): &(&Folder, &Table, &DisciplineRow)| {
+        // Stretches of a recording have their own traffic: none is the best.
+        let compares = |folder: &Folder| folder.manifest.created_by != RECORDED_BY;
+        let cell = |(folder, table, row): &(&Folder, &Table, &DisciplineRow)| {
             if !carried(row, metric) {
                 return Value { mean: "-".to_owned(), ..Value::default() };
             }
             let text = mean(row);
             let (mean, half) = match (text.split_once('±'), text.split_once(' ')) {
-                (Some((mean, half)), _) => (mean.to_owned(), format!("± {half}")),
+                (Some((mean, half)), _) => (mean.to_owned(), format!("±\u{a0}{half}")),
                 (None, Some((mean, range))) => (mean.to_owned(), range.to_owned()),
                 (None, None) => (text, String::new()),
             };
@@ -95,7 +98,10 @@ fn answer(title: String, folders: &[Folder], tables: &[Table], disciplines: &Dis
             let is_first = |row: &DisciplineRow| {
                 leading.contains(&row.qdisc.as_str()) || first.is_some_and(|first| shown(first) == shown(row))
             };
-            let best = better(metric) != Better::Neither && is_first(row) && !table.rows.iter().all(is_first);
+            let best = compares(folder)
+                && better(metric) != Better::Neither
+                && is_first(row)
+                && !table.rows.iter().all(is_first);
             Value { mean, half, best }
         };
         let (text, statistic) = noun(metric);

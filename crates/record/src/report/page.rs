@@ -11,7 +11,7 @@ use super::charts::{Disciplines, by_load, glance, of_folder, ports_left_out};
 use super::error::ReportError;
 use super::read::{Folder, Measured};
 use super::table;
-use crate::folder::Recommendation;
+use crate::folder::{RECORDED_BY, Recommendation};
 
 /// The template of the page.
 const REPORT: (&str, &str) = ("report.html", include_str!("../../assets/report.html"));
@@ -199,8 +199,11 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 fn found(folder: &Folder) -> Findings {
+    let divided = folder.manifest.created_by == RECORDED_BY && folder.table.rows.len() > 1;
     let derived = || match &folder.manifest.measured.contest {
         Some(contest) => contest.findings(&folder.table),
+        // The stretches of a recording have their own traffic, so no sentence compares them.
+        None if divided => paragraphs(&folder.manifest.description),
         None => findings(&folder.table),
     };
     let sentences = folder.manifest.findings.clone().unwrap_or_else(derived);
@@ -240,7 +243,12 @@ fn section(folder: &Folder, charts: Vec<ChartView>, missing: Vec<String>) -> Sec
         id: String::new(),
         name: folder.name.clone(),
         title: if manifest.title.is_empty() { manifest.scenario.clone() } else { manifest.title.clone() },
-        description: paragraphs(&manifest.description),
+        description: if manifest.created_by == RECORDED_BY {
+            // It is the finding.
+            Vec::new()
+        } else {
+            paragraphs(&manifest.description)
+        },
         warnings,
         charts,
         scenario: folder.scenario.clone(),

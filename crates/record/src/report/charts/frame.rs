@@ -141,13 +141,13 @@ pub(super) const fn side_by_side(panels: usize) -> usize {
 }
 
 /// Small multiples: a panel for each discipline, with the same axes. `layers` returns the layers of a panel
-/// from its axis of time.
+/// from the short name of its discipline and its axis of time.
 pub(super) fn panels(
     names: &[&str],
     data: &str,
     (from, until): (f64, f64),
     sides: Sides,
-    layers: impl Fn(&Value) -> Vec<Value>,
+    layers: impl Fn(&str, &Value) -> Vec<Value>,
 ) -> Vec<Plot> {
     let time = json!({
         "field": "time", "type": "quantitative", "title": "time (s)",
@@ -160,7 +160,7 @@ pub(super) fn panels(
         spec: json!({
             "data": { "name": data }, "height": 130,
             "transform": [{ "filter": { "field": "discipline", "equal": name } }],
-            "layer": layers(&time),
+            "layer": layers(name, &time),
             "resolve": { "scale": { "y": if sides == Sides::Both { "independent" } else { "shared" } } },
         }),
         ..Plot::default()

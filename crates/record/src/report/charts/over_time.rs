@@ -74,7 +74,7 @@ fn chart(
     let labels: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
     let sides = if varies { Sides::Both } else { Sides::Left };
-    let panels = panels(&labels, "delays", (measured.from_s, measured.until_s), sides, |x| {
+    let panels = panels(&labels, "delays", (measured.from_s, measured.until_s), sides, |_, x| {
         let behind = varies.then(|| behind(x, rate_unit, most_of(&rates)));
         behind.into_iter().chain([lines(x, &axis, names)]).collect()
     });

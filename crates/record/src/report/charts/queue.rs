@@ -61,7 +61,7 @@ fn chart(folder: &Folder, disciplines: &Disciplines, port: &str) -> Result<Optio
         }
     );
     let names: Vec<&str> = specs.iter().map(|spec| disciplines.name(spec)).collect();
-    let panels = panels(&names, "queue", (0.0, until), Sides::Left, |x| {
+    let panels = panels(&names, "queue", (0.0, until), Sides::Left, |_, x| {
         // The margin above keeps the labels of the axis inside the panel.
         let domain = json!([0, number(longest.max(1.0) * 1.1)]);
         let y = |field| {

@@ -40,8 +40,13 @@ fn chart<'a>(
     if sources.is_empty() {
         return Ok(None);
     }
-    let rate = folder.links(shares[0].0)?.into_iter().flatten().find(|link| link.port == port);
-    let rate = rate.and_then(|link| link.rate_bps).map(|rate| rate as f64);
+    // The stretches of a recording may have different rates.
+    let mut limits = Vec::new();
+    for (spec, _) in shares {
+        let link = folder.links(spec)?.into_iter().flatten().find(|link| link.port == port);
+        limits.push(link.and_then(|link| link.rate_bps).map(|rate| rate as f64));
+    }
+    let rate = limits.iter().flatten().copied().reduce(f64::max);
     let stretch = all.iter().flat_map(|(_, points)| points).map(|point| point.span_s).fold(0.0, f64::max);
     let fastest = all.iter().flat_map(|(_, points)| points).map(|point| rate_of(&[point]));
     let (one, unit) = RATE.unit(std::iter::once(rate.unwrap_or_else(|| fastest.fold(0.0, f64::max))));
@@ -91,7 +96,8 @@ fn chart<'a>(
     );
     let names: Vec<&str> = all.iter().map(|(spec, _)| disciplines.name(spec)).collect();
     let measured = &folder.manifest.measured;
-    let panels = panels(&names, "shares", (measured.from_s, measured.until_s), Sides::Left, |x| {
+    let limit = |name: &str| limits[names.iter().position(|known| *known == name)?];
+    let panels = panels(&names, "shares", (measured.from_s, measured.until_s), Sides::Left, |name, x| {
         let mut layers = vec![json!({
             "mark": { "type": "area", "interpolate": "step-after", "opacity": 0.85 },
             "encoding": {
@@ -104,7 +110,7 @@ fn chart<'a>(
                            "scale": { "domain": sources, "range": colours(&sources) }, "legend": null },
             },
         })];
-        layers.extend(rate.map(|rate| {
+        layers.extend(limit(name).map(|rate| {
             json!({ "mark": { "type": "rule", "strokeDash": [6, 4], "color": "var(--ink)" },
                     "encoding": { "y": { "datum": rate / one, "type": "quantitative" } } })
         }));
