@@ -134,7 +134,7 @@ def test_a_class_that_fails_at_each_value_says_so():
 def test_a_class_is_compared_at_its_own_best():
     pytest.importorskip("optuna")
     found = giveway.compare_tuned(
-        network(), {HeadDrop: {"limit": (2, 40)}, "fifo limit 30p": {"limit": ("2p", "40p")}},
+        network(), {HeadDrop: {"limit": (2, 40)}, "fifo limit 30p": {"limit": ("20p", "40p")}},
         objective="src.call.delay_p95_s", trials=4, seeds=1, confirm=1,
     )  # fmt: skip
     best = found.tuned["HeadDrop"].best["qdisc.limit"]
