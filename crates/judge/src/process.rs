@@ -2,10 +2,10 @@
 //!
 //! A program in Python can read and write everything in its process, whatever is checked before: it needs
 //! only an annotation that a function of the standard library evaluates. So the process of a candidate must
-//! have nothing worth reading, and its word must decide nothing. This end of the channel is in the process
-//! of the judge, which keeps the secret, simulates, observes, and makes the verdict. It asks the other end
-//! ([`crate::serve`]) for each call of a queue, which answers what it drops, marks and sends. Each answer
-//! is checked here as a call of a module in WebAssembly is.
+//! have nothing worth reading, and its word must decide nothing. This end of the channel is in the process of
+//! the judge, which keeps the secret, simulates, observes, and makes the verdict. It asks the other end
+//! ([`crate::serve`]) for each call of a queue, which answers what it drops, marks and sends. Each answer is
+//! checked here as a call of a module in WebAssembly is.
 //!
 //! # Decisions
 //! - A process that ran whole simulations, and returned their outcomes, could return other outcomes. Checking
