@@ -31,7 +31,7 @@ pub fn pack(repository: &Repository, compile: bool) -> Done {
 }
 
 /// Uploads what a release has: the crates to crates.io, and the wheels of `folder` to the index of Python
-/// packages. Without `upload` it checks everything, and uploads nothing.
+/// packages. Without `upload` it only checks.
 ///
 /// # Errors
 /// If the account of a registry is not given, or the wheels are missing, before anything is uploaded; or if

@@ -141,7 +141,7 @@ pub struct Entry {
 }
 
 impl Chart {
-    /// True if it has nothing to show. A page leaves such a chart out.
+    /// True if it has no data. A page leaves such a chart out.
     pub fn is_empty(&self) -> bool {
         self.panels.iter().all(|panel| !panel.words.is_empty()) && self.sheet.is_none()
     }

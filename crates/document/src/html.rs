@@ -68,7 +68,7 @@ struct Page<'a> {
     parts: Vec<View<'a>>,
 }
 
-/// Removes the headings that nothing follows, and their entries in the contents.
+/// Removes headings without content, and their entries in the contents.
 fn leave_out_headings(parts: &mut Vec<View<'_>>, contents: &mut Vec<Entry>) {
     let is_heading = |view: &View<'_>| matches!(view, View::Heading { .. });
     for at in (0..parts.len()).rev() {

@@ -123,7 +123,7 @@ pub fn send(to: &mut impl Write, buffer: &mut Vec<u8>, write: impl FnOnce(&mut V
 /// Receives a body into `buffer`. Returns false if the other end is gone.
 ///
 /// # Errors
-/// If nothing arrives in time, or the body is too long.
+/// If no answer arrives in time, or the body is too long.
 pub fn receive(from: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<bool> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {

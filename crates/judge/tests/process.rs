@@ -51,7 +51,7 @@ fn a_discipline_in_another_process_decides_as_in_this_one() {
     });
 }
 
-/// The answer that nothing happened.
+/// The answer without any effect.
 const NOTHING: [u8; 18] = {
     let mut message = [0; 18];
     message[0] = 14;

@@ -104,7 +104,7 @@ impl<P> Recorder<P> {
     }
 
     /// A recorder for what follows, with this plan and a measurement interval that starts at `at`. It has
-    /// counted nothing but the packets that are queued, as arrivals.
+    /// counted the queued packets alone, as arrivals.
     pub fn continued(&self, layout: Layout, at: Time) -> Recorder<P> {
         let (source_of, delay_of) = (self.source_of, self.delay_of);
         let mut next = Recorder { source_of, delay_of, ..Recorder::new(layout) };

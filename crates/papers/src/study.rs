@@ -156,7 +156,7 @@ pub(crate) enum Ran {
     All,
     /// Some did not finish: their number, and the total.
     Part(usize, usize),
-    /// They are shorter than those of the paper, and the claim is about a total.
+    /// They are shorter than in the paper, and the claim is about a total.
     Shorter,
     /// The study does not contain them.
     Never,

@@ -85,7 +85,7 @@ pub struct JudgedTest {
     pub seeds_held: usize,
     /// The number of measured seeds.
     pub seeds: usize,
-    /// True if the test holds; `None` if nothing was measured.
+    /// True if the test holds; `None` without a measurement.
     pub holds: Option<bool>,
     /// The measure and its result in words.
     pub said: String,

@@ -47,7 +47,7 @@ fn plan() -> Command {
         .arg_required_else_help(true)
 }
 
-/// Parses the words of a command line, which begin with the name of the program. `program` is the definition
+/// Parses the words of a command line, which start with the name of the program. `program` is the definition
 /// of `P`, [`arranged`].
 ///
 /// # Errors

@@ -24,7 +24,7 @@ fn known_width() -> Option<usize> {
     given.or_else(measured).filter(|width| *width >= 40)
 }
 
-/// A paragraph of the standard output that begins with `first`; its other lines begin with `next`. It is one
+/// A paragraph of the standard output that starts with `first`; its other lines start with `next`. It is one
 /// line where the width is not known, as in a file, so that programs find sentences in it.
 pub fn paragraph(text: &str, first: &str, next: &str) -> String {
     match known_width() {

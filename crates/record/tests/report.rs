@@ -207,7 +207,7 @@ fn folder_of_switch(dir: &Path, offered: f64) {
 }
 
 /// A switch has waits by class, the use of slots and the backlog. It has no flows and no sources over time,
-/// and nothing in the page says that nothing crossed.
+/// and the page does not say that no cell crossed.
 #[test]
 fn a_switch_has_its_own_report() {
     let dir = tempfile::tempdir().unwrap();
@@ -478,7 +478,7 @@ fn directions_are_apart() {
 }
 
 /// The key figures are a table at the beginning, in which the best values stand out. The page has one key of
-/// the disciplines; those of the figures are printed only.
+/// the disciplines; the keys of the figures are printed only.
 #[test]
 fn the_answer_is_first_and_there_is_one_legend() {
     let dir = tempfile::tempdir().unwrap();
@@ -535,7 +535,7 @@ fn a_handful_of_sizes_is_a_table() {
     assert!(charts(&page).get("run1-chart1").is_none());
 }
 
-/// Every discipline has its row in the chart of drops, also one that drops nothing.
+/// Every discipline has its row in the chart of drops, also one without drops.
 #[test]
 fn drops_name_every_discipline() {
     let dir = tempfile::tempdir().unwrap();

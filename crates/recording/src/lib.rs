@@ -59,7 +59,7 @@ pub struct Part {
     pub side: u8,
     /// The interfaces, as in `eth0 to eth1`.
     pub title: String,
-    /// Its stretches in their order. A new one begins when the discipline or the rate changes.
+    /// Its stretches in their order. A new one starts when the discipline or the rate changes.
     pub stretches: Vec<Stretch>,
     /// The version of the bridge, and its commit.
     pub version: String,

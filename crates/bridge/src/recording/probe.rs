@@ -20,7 +20,7 @@ pub struct Channel {
     pub name: &'static str,
     /// True if the writer wants a part.
     pub wanted: Arc<AtomicBool>,
-    /// The new rate, once the discipline or the rate has changed: the next sample begins a new stretch.
+    /// The new rate, once the discipline or the rate has changed: the next sample starts a new stretch.
     pub changed: Arc<Mutex<Option<Rate>>>,
     /// Parts that the writer has not taken yet.
     pub parts: Arc<Mutex<Vec<Part>>>,

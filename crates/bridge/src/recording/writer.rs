@@ -91,7 +91,7 @@ impl Tables {
         }
     }
 
-    /// Has the direction begin a new stretch if its settings have changed.
+    /// Has the direction start a new stretch if its settings have changed.
     fn look(&mut self, controller: &Controller, begun: bool) {
         let now = Settings::of(controller, self.direction());
         if !begun {

@@ -14,7 +14,7 @@ const CARRIED: f64 = 0.99;
 /// The smallest share of slots that is named, which the tables show as 0.1 %.
 const SHOWN: f64 = 0.000_5;
 
-/// True if the metrics of the table are those of a switch.
+/// True if the metrics of the table are of a switch.
 pub(super) fn is_crossbar(table: &Table) -> bool {
     table.rows.iter().any(|row| row.mean("throughput").is_some())
 }

@@ -151,7 +151,7 @@ fn copy_parts<'a>(
     synced(merged.into_inner()?)
 }
 
-/// Merges tables row by row: those of many small trials get row groups of the usual size.
+/// Merges tables row by row: many small trials share row groups of the usual size.
 fn merge_rows<'a>(
     file: File,
     parts: impl IntoIterator<Item = (&'a Trial, io::Result<File>)>,

@@ -71,7 +71,7 @@ pub(super) fn views(folders: &[Folder], disciplines: &Disciplines) -> Vec<View> 
     first.iter().filter_map(of_port).collect()
 }
 
-/// A row for each folder and discipline; `None` if nothing was measured.
+/// A row for each folder and discipline; `None` without a measurement.
 fn view(title: String, folders: &[Folder], tables: &[Table], disciplines: &Disciplines) -> Option<View> {
     let each = folders.iter().zip(tables);
     let rows: Vec<(&Folder, &DisciplineRow)> =
@@ -100,7 +100,7 @@ const GAP: usize = 2;
 /// The characters of a name on one line.
 const LONGEST_NAME: usize = 20;
 
-/// The groups, divided so that each part fits the page beside names of this width.
+/// The groups, divided so that each part fits the page next to names of this width.
 fn divided(groups: &[Group], names: usize) -> Vec<&[Group]> {
     let width = |group: &Group| {
         let cell = |text: &String| text.split('±').map(|part| part.chars().count()).max().unwrap_or_default();

@@ -52,8 +52,8 @@ impl Disciplines {
         self.find(spec).0
     }
 
-    /// The key of the disciplines in a figure, which repeats that of the page. Lines have dashes; areas and
-    /// dots have not.
+    /// The key of the disciplines in a figure, which repeats the key of the page. Lines have dashes; areas
+    /// and dots have not.
     pub(super) fn key(&self, specs: &[&str], dashed: bool) -> Key {
         let swatch = |spec: &&str| {
             let (name, look) = self.find(spec);

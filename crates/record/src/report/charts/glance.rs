@@ -11,7 +11,7 @@ use serde_json::json;
 use super::frame::{Disciplines, MAX_PORTS, at_port, data};
 use crate::report::read::Folder;
 
-/// The key figures of a network, and those of a switch.
+/// The key figures of a network, and of a switch.
 pub(in super::super) const FIGURES: [&str; 17] = [
     "fct_p50_s",
     "fct_p95_s",

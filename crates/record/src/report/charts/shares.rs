@@ -25,7 +25,7 @@ pub(super) fn charts(
 /// A discipline, and the bytes that each source sent in each stretch of time.
 type Points<'a> = (&'a str, Vec<&'a SharePoint>);
 
-/// The throughput at a port; `None` if it sent nothing within the measurement interval.
+/// The throughput at a port; `None` if it sent no packet within the measurement interval.
 fn chart<'a>(
     folder: &Folder,
     disciplines: &Disciplines,
