@@ -18,7 +18,7 @@ pub fn confine() -> Result<(), String> {
     apply_filter(&program).map_err(|error| error.to_string())
 }
 
-/// Takes nothing: only Linux has the filter.
+/// Has no effect: only Linux has the filter.
 ///
 /// # Errors
 /// Always.

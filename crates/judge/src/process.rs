@@ -2,7 +2,7 @@
 //!
 //! A program in Python can read and write everything in its process, whatever is checked before: it needs
 //! only an annotation that a function of the standard library evaluates. So the process of a candidate must
-//! have nothing worth reading, and its word must decide nothing. This end of the channel is in the process of
+//! hold no secret, and its word must decide nothing. This end of the channel is in the process of
 //! the judge, which keeps the secret, simulates, observes, and makes the verdict. It asks the other end
 //! ([`crate::serve`]) for each call of a queue, which answers what it drops, marks and sends. Each answer is
 //! checked here as a call of a module in WebAssembly is.
@@ -16,7 +16,7 @@
 //!   which of them are held out.
 //! - One question and one answer for each call, and no batch. A packet that is dropped at its arrival changes
 //!   what the sender does next, so nothing can be answered later.
-//! - A process that says nothing for a minute has used too many instructions.
+//! - A process that does not answer for a minute has used too many instructions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
