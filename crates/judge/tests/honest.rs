@@ -71,7 +71,7 @@ fn long_disciplines_of_every_family_are_accepted() {
 }
 
 /// Counts the judgements in which an honest discipline is rejected, over many secrets, and prints them.
-/// Public runs and those of the baseline are shared, so a judgement takes a few seconds:
+/// Public runs and runs of the baseline are shared, so a judgement takes a few seconds:
 /// `GIVEWAY_SECRETS=0..200 cargo test --release -p giveway-judge -- --ignored --nocapture false_rejections`.
 /// `GIVEWAY_DISCIPLINES` has some of them, with commas.
 #[test]
