@@ -7,8 +7,8 @@
 //! shortly before the test, so no gap marks its beginning.
 //!
 //! The bursts load the link below its rate. Senders that do not respond, on a link that is full for a minute,
-//! occur in no test, and drive a drop probability to a height from which it needs minutes to return: that of
-//! BLUE in `cobalt` falls sixteen times slower than it rises.
+//! occur in no test, and drive a drop probability to a height from which it needs minutes to return. The
+//! probability of BLUE in `cobalt` falls more slowly than it rises.
 
 use giveway_qdisc::{Dscp, Ecn, FlowKey, Header, Meta, Rate, Rng, Span, Streams};
 

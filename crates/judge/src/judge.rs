@@ -9,7 +9,7 @@
 //!
 //! A rejection is read by the program that searches. What it says about public runs may help: it names the
 //! cell, the seed and the numbers. Runs that the secret has drawn (behind a hidden change, or held out) add
-//! no more to the answer than the kind of the reason ([`Rejected::veiled`]): an exception could carry the
+//! only the kind of the reason to the answer ([`Rejected::veiled`]): an exception could carry the
 //! rate of a held-out cell in its text, and a thousand rejections would tell the cells one by one. The size
 //! and the fuel of a rejected candidate count its runs in public cells only, for the same reason.
 
@@ -86,10 +86,10 @@ const IDLE: Span = Span::s(1);
 /// The share of packets that may stay long after a later packet of their flow has left. Hash tables whose
 /// slots change hands cause up to 1.2 % (CAKE with a flow for each packet).
 const OVERTAKEN: f64 = 0.05;
-/// The minimum number of acknowledgements for a judgement, and the delays that are rejected: a mean time on
-/// a free link, seconds; a mean sojourn time, seconds; the ratio of the first to the sojourn time of other
-/// packets; and the ratio of the second to the sojourn time of all bytes. On a link that carries little but
-/// acknowledgements the second ratio is near 1, whatever goes first: they wait for each other.
+/// The minimum number of acknowledgements for a judgement, and the delays that are rejected: a mean time on a
+/// free link, seconds; a mean sojourn time, seconds; the ratio of the first to the mean of other packets; and
+/// the ratio of the second to the mean of all bytes. On a link that carries little but acknowledgements the
+/// second ratio is near 1, whatever goes first: they wait for each other.
 const ACKS: u64 = 50;
 const HELD_S: f64 = 0.002;
 const BEHIND_S: f64 = 0.02;

@@ -2,21 +2,21 @@
 //!
 //! A program in Python can read and write everything in its process, whatever is checked before: it needs
 //! only an annotation that a function of the standard library evaluates. So the process of a candidate must
-//! have no secret, and its word must not decide. This end of the channel is in the process of
+//! hold no secret, and its word must decide nothing. This end of the channel is in the process of
 //! the judge, which keeps the secret, simulates, observes, and makes the verdict. It asks the other end
 //! ([`crate::serve`]) for each call of a queue, which answers what it drops, marks and sends. Each answer is
 //! checked here as a call of a module in WebAssembly is.
 //!
 //! # Decisions
 //! - A process that ran whole simulations, and returned their outcomes, could return other outcomes. Checking
-//!   them takes a second simulation of the same calls, so the first would be in vain.
+//!   them takes a second simulation of the same calls, so the first would be for nothing.
 //! - The process knows the packets that arrive, the time, and the rate of its link. It has no name of a cell
 //!   or of a link, and no seed: the word for its random numbers comes from the seed by a hash.
 //! - A new process for each run: state that lasts would tell a candidate how many runs came before, and so
 //!   which of them are held out.
 //! - One question and one answer for each call, and no batch. A packet that is dropped at its arrival changes
-//!   what the sender does next, so no answer can wait.
-//! - A process that is silent for a minute has used too many instructions.
+//!   what the sender does next, so nothing can be answered later.
+//! - A process that does not answer for a minute has used too many instructions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -106,7 +106,7 @@ struct Channel {
     reader: BufReader<UnixStream>,
     buffer: Vec<u8>,
     queues: u16,
-    /// The first mistake. No question is asked after it.
+    /// The first mistake, after which nothing is asked.
     rejected: Option<Rejected>,
 }
 

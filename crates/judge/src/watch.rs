@@ -59,9 +59,9 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The mean sojourn time of acknowledgements, divided by the mean of all bytes. The latter is what each
-    /// byte would wait first in, first out: by the conservation law of Kleinrock (Naval Res. Logist. Q. 12,
-    /// 1965), a discipline that serves whenever it can only distributes it. `None` if no byte waited.
+    /// The mean sojourn time of acknowledgements, divided by the mean of all bytes. This is what each byte
+    /// would wait first in, first out: by the conservation law of Kleinrock (Naval Res. Logist. Q. 12, 1965),
+    /// a discipline that serves whenever it can only distributes it. `None` if no packet waited.
     pub fn acks_behind(&self) -> Option<f64> {
         let all = [&self.acks, &self.others];
         let bytes: u64 = all.iter().map(|class| class.left_bytes).sum();

@@ -13,7 +13,7 @@ use giveway_qdisc::{
 };
 use giveway_sim::Segment;
 
-/// The time and the numbers from which a cheat cheats, as in a short trace.
+/// The time and the number from which a cheat cheats, which fit a short trace.
 const LATE_S: f64 = 1.0;
 const MANY: u64 = 800;
 
