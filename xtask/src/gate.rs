@@ -173,7 +173,7 @@ impl Gate<'_> {
         }
     }
 
-    /// Runs a check, or begins one that runs in the background. Returns true if it passed.
+    /// Runs a check, or starts one that runs in the background. Returns true if it passed.
     fn take(&mut self, check: &'static Check, digest: Option<&str>) -> bool {
         // A clean machine needs the preparation, so its time counts.
         let repository = self.repository;

@@ -1,4 +1,4 @@
-//! `giveway init`: writes a scenario to begin with.
+//! `giveway init`: writes a first scenario.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -9,7 +9,7 @@ use clap::{ValueEnum, ValueHint};
 use crate::error::CliError;
 use crate::{Outcome, show};
 
-/// Writes a commented scenario that runs as it is, to begin with.
+/// Writes a commented first scenario, which runs as it is.
 ///
 /// Its comments say what each line is for and what to change. An existing file is not replaced.
 #[derive(clap::Args)]
@@ -33,7 +33,7 @@ Examples:
 
 Exit codes: 0 success, 2 the file exists or cannot be written.";
 
-/// Networks to begin with.
+/// First networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// A home whose upload, pages and call share one line

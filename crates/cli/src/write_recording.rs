@@ -136,7 +136,7 @@ fn settings(stretch: &Stretch) -> String {
 }
 
 /// The name of each stretch, unique in the recording: its discipline; and its rate if the rates differ; and
-/// its begin if it has the settings of an earlier one.
+/// its start if it has the settings of an earlier one.
 fn names(stretches: &[Stretch]) -> Vec<String> {
     let one_rate = stretches.iter().all(|stretch| stretch.rate == stretches[0].rate);
     let mut names: Vec<String> = Vec::new();

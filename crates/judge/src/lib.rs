@@ -1,10 +1,10 @@
 //! Judges disciplines that a program has searched for: language models, evolution, tuning.
 //!
-//! A search optimises what it is given. So a candidate is judged in public cells and in held-out ones, which
-//! a secret draws, and it is rejected if it owes its gain to something that is not queueing: the hour, the
-//! number of packets, names, the seed, the public cells themselves, packets that it keeps, acknowledgements
-//! that it delays. No source fixes such a judgement; the rules and their limits are our choice, and each is
-//! at its constant. All built-in disciplines without a shaper pass them, which a test shows.
+//! A search optimises what it is given. So a candidate is judged in public cells and in held-out ones,
+//! which a secret draws, and it is rejected if it owes its gain to something that is not queueing: the
+//! hour, the number of packets, names, the seed, the public cells themselves, packets that it keeps,
+//! acknowledgements that it delays. No source fixes such a judgement; the rules and their limits are our
+//! choice, and each is at its constant. The book says how often honest disciplines fail them.
 //!
 //! ```text
 //! candidate.rs  what can be judged: disciplines of this program, and programs in WebAssembly

@@ -114,7 +114,7 @@ impl Perturbation {
 pub struct Perturbed<P, Q> {
     inner: Q,
     perturbation: Perturbation,
-    /// The packets before the test, in the order of their times since the change began.
+    /// The packets before the test, in the order of their times since the start of the change.
     before: Vec<(Span, Meta)>,
     /// The rate of the link on which they leave.
     rate: Rate,

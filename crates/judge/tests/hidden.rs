@@ -27,9 +27,9 @@ struct Known {
 }
 
 impl Known {
-    /// True some time after the first packet for which `begins` is true.
-    fn after(&mut self, begins: bool, now: Time) -> bool {
-        if begins && self.begun.is_none() {
+    /// True some time after the first packet for which `starts` is true.
+    fn after(&mut self, starts: bool, now: Time) -> bool {
+        if starts && self.begun.is_none() {
             self.begun = Some(now);
         }
         self.begun.is_some_and(|begun| now.since(begun).as_s() > LATE_S)

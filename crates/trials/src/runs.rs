@@ -1,7 +1,7 @@
 //! Runs many tasks on threads. It is the only loop over trials. It owns the threads, the order of results,
 //! the end after an error, the progress, the stop of the user, and the panics.
 //!
-//! A task is one trial, or several that belong together. Tasks begin in order. Their results go to the
+//! A task is one trial, or several that belong together. Tasks start in order. Their results go to the
 //! calling thread, which may write them, while other threads run the next tasks.
 //!
 //! # Decisions

@@ -51,7 +51,7 @@ struct Tables {
     ended: Vec<Stretch>,
     /// The settings of the current stretch.
     settings: Settings,
-    /// The settings of the next stretch, which the direction has not begun yet.
+    /// The settings of the next stretch, which the direction has not started yet.
     next: Option<Settings>,
 }
 

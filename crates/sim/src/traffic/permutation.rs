@@ -27,7 +27,7 @@ use crate::net::Net;
 pub struct Config {
     /// Bytes that each host sends; without it connections never end.
     pub size: Option<Bytes>,
-    /// Connections begin at a random time within this time after the start.
+    /// Connections start at a random time within this time after the start.
     pub spread: Span,
 }
 

@@ -32,7 +32,7 @@ pub struct Config {
     pub flows: Option<u32>,
     /// Bytes of a transfer; without it connections never end.
     pub size: Option<Bytes>,
-    /// Connections begin at a random time within this time after the start. Default: 100 ms, and with
+    /// Connections start at a random time within this time after the start. Default: 100 ms, and with
     /// `stagger` none.
     pub spread: Option<Span>,
     /// Time between the beginnings of two connections; the first starts with the source.

@@ -190,7 +190,7 @@ pub(in super::super) fn by_load(folders: &[Folder], disciplines: &Disciplines) -
     })
 }
 
-/// The title of a panel: the title of its axis without the unit, as a sentence begins.
+/// The title of a panel: the title of its axis without the unit, with the capital of a sentence.
 fn short_title(title: &str) -> String {
     let words = title.split(" (").next().unwrap_or(title);
     let mut letters = words.chars();
