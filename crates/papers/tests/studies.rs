@@ -223,11 +223,11 @@ fn every_claim_gets_its_verdict() {
     assert_eq!(claim(&judged, "better-life").why, "We have no measure for it.");
     assert_eq!(claim(&judged, "bounded").tests.len(), 2, "one for each discipline");
     assert_eq!(claim(&judged, "of-nothing").why, "The event that it is about did not occur in any run.");
-    // Above the table, the decisive test of each claim with its band.
+    // The answer is the table of verdicts; after it comes the decisive test of each claim with its band.
     let page = document(&study, &results, &judged).html();
     let (forest, table) =
         (page.find("Claims at a glance").unwrap(), page.find("The claims in our words").unwrap());
-    assert!(forest < table && page.contains("data-column=\"group\" data-name=\"differs\""));
+    assert!(table < forest && page.contains("data-column=\"group\" data-name=\"differs\""));
 }
 
 #[test]
