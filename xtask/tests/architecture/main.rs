@@ -258,6 +258,7 @@ const ALLOWED: &[Allowed] = &[
             "judge",
             "wasm",
             "qdisc",
+            "spec",
             "disciplines",
             "sim",
             "switch",
@@ -334,7 +335,7 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ("petgraph", &["sim"]),
     ("caps", &["live"]),
     ("landlock", &["live"]),
-    ("libc", &["live"]),
+    ("libc", &["live", "judge"]),
     ("seccompiler", &["live"]),
     ("quinn-proto", &["testbed"]),
     ("bytes", &["testbed"]),
@@ -426,7 +427,7 @@ fn the_two_programs_link_only_what_they_need() {
     assert!(net.iter().any(|name| name == "live") && cli.iter().any(|name| name == "parquet"));
     let found: Vec<&String> = net.iter().filter(|name| NOT_FOR_ROOT.contains(&&***name)).collect();
     assert!(found.is_empty(), "giveway-net links {found:?}");
-    let only_net = ["live", "control", "bridge", "caps", "landlock", "seccompiler"];
+    let only_net = ["live", "control", "bridge", "caps", "landlock"];
     let found: Vec<&String> = cli.iter().filter(|name| only_net.contains(&&***name)).collect();
     assert!(found.is_empty(), "giveway links {found:?}");
 }

@@ -1,6 +1,6 @@
 //! The findings of a switch: waits by class, the load that is carried, and the outputs' lost slots.
 
-use super::{Ranking, certainty, list, value};
+use super::ranking::{Ranking, certainty, list, value};
 use crate::metrics::label;
 use crate::names::short_names;
 use crate::table::{DisciplineRow, Table};

@@ -4,7 +4,7 @@
 use giveway_document::axis::{PLAIN, extent, logarithmic};
 use giveway_document::chart::{Chart, Key, Plot, Swatch};
 use giveway_document::columns::number;
-use giveway_measure::{DisciplineRow, short_label};
+use giveway_measure::{DisciplineRow, label, short_label};
 use serde_json::json;
 
 use super::frame::{Disciplines, data, hover, over_seeds};
@@ -20,13 +20,8 @@ const USES: [(&str, &str); 6] = [
     ("output_unmatched", "#ccbb44"),
     ("output_idle", "#bbbbbb"),
 ];
-/// The metrics against the load, each with its title.
-const BY_LOAD: [(&str, &str); 4] = [
-    ("short_wait_mean_slots", "mean wait of short packets (slots)"),
-    ("long_wait_mean_slots", "mean wait of long packets (slots)"),
-    ("throughput", "crossed cells per slot"),
-    ("output_blocked", "share of blocked slots"),
-];
+/// The metrics against the load.
+const BY_LOAD: [&str; 4] = ["short_wait_mean_slots", "long_wait_mean_slots", "throughput", "output_blocked"];
 /// Two loads that differ less than this are one.
 const SAME_LOAD: f64 = 0.005;
 
@@ -146,7 +141,7 @@ pub(in super::super) fn by_load(folders: &[Folder], disciplines: &Disciplines) -
     }
     let mut columns: Vec<_> = ["discipline", "metric", "load", "value"].map(|name| (name, vec![])).into();
     let mut panels = Vec::new();
-    for (at, (metric, title)) in BY_LOAD.into_iter().enumerate() {
+    for (at, metric) in BY_LOAD.into_iter().enumerate() {
         let mut values = Vec::new();
         for row in rows() {
             let (Some(load), Some(value)) = (offered(row), row.mean(metric)) else { continue };
@@ -158,6 +153,8 @@ pub(in super::super) fn by_load(folders: &[Folder], disciplines: &Disciplines) -
         if high == 0.0 {
             continue;
         }
+        let unit = if metric.ends_with("_slots") { " (slots)" } else { "" };
+        let title = label(metric) + unit;
         let mut y = json!({ "field": "value", "type": "quantitative", "title": title,
                             "scale": { "zero": true }, "axis": { "tickCount": 5, "format": PLAIN } });
         let mut filter = format!("datum.metric === {at}");
@@ -174,7 +171,7 @@ pub(in super::super) fn by_load(folders: &[Folder], disciplines: &Disciplines) -
             "encoding": { "x": x, "y": y, "color": disciplines.colour(), "strokeDash": disciplines.dash(),
                           "strokeWidth": disciplines.line_width(), "tooltip": tooltip },
         });
-        panels.push(Plot { title: short_title(title), spec, ..Plot::default() });
+        panels.push(Plot { title: short_title(&title), spec, ..Plot::default() });
     }
     let specs: Vec<&str> = disciplines.iter().map(|(spec, ..)| spec).collect();
     Some(Chart {
