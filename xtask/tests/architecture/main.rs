@@ -336,7 +336,7 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ("caps", &["live"]),
     ("landlock", &["live"]),
     ("libc", &["live", "judge"]),
-    ("seccompiler", &["live"]),
+    ("seccompiler", &["live", "judge"]),
     ("quinn-proto", &["testbed"]),
     ("bytes", &["testbed"]),
     ("wasmi", &["wasm"]),
