@@ -230,7 +230,7 @@ mod tests {
             tables::described(Field::new(*name, kind.clone(), *name == "value"), "s", "A value.")
         };
         let schema = Schema::new(fields.iter().map(field).collect::<Vec<_>>());
-        let value = |row: u64| (row % 7 != 0).then_some((row + offset) as f64 / 3.0);
+        let value = |row: u64| (!row.is_multiple_of(7)).then_some((row + offset) as f64 / 3.0);
         let columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values((0..rows).map(|row| ["a", "b"][row as usize % 2]))),
             Arc::new(Float64Array::from_iter((0..rows).map(value))),

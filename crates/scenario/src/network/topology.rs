@@ -445,7 +445,7 @@ impl Building<'_> {
             Some((Value::Boolean(false), _)) => return None,
             Some((Value::Table(back), _)) => {
                 let known = fields::keys::<DirectionKeys>();
-                reading.unknown_keys(back, "the reverse direction of a link", &known);
+                reading.unknown_keys(back, "the reverse direction of a link", known);
                 self.direction(reading, back, "the reverse direction")
             }
             Some((_, node)) => {
