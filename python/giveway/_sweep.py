@@ -307,8 +307,8 @@ def print_query(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="giveway sweep query",
         description="Prints the result of a query in SQL over the data set of a sweep, by DuckDB.",
-        epilog='example: giveway sweep query sweeps/rates "select link_0_rate_bps, discipline, avg(fct_p95_s) from trials '
-        'group by all order by all"',
+        epilog='example: giveway sweep query sweeps/rates "select link_0_rate_bps, discipline, avg(fct_p95_s) '
+        'from trials group by all order by all"',
     )
     parser.add_argument("folder", metavar="DIR", help="the folder of a sweep")
     parser.add_argument("sql", metavar="SQL", help="a query over the tables trials and failed")

@@ -5,6 +5,10 @@
 //! each row has a label, a workload and its instructions per packet. The last label is the reference. A label
 //! is added with `--record LABEL` after a change that is meant to alter the speed, so the table is the
 //! history of the speed of Giveway.
+//!
+//! Some rows are whole commands of the program, without a division: what a start costs, and what results in a
+//! folder cost more than results on the terminal. They are not workloads of `giveway-instructions`, since a
+//! program that links everything shares code that is compiled with less optimisation.
 
 mod table;
 
@@ -18,6 +22,16 @@ use table::{Count, by_label};
 
 /// The function of the program whose calls are counted.
 const COUNTED: &str = "giveway_instructions::measured";
+/// Commands whose instructions are counted, each with its name. OUT is a folder that does not exist.
+const COMMANDS: [(&str, &str); 4] = [
+    ("giveway --version", "--version"),
+    ("giveway check", "check scenarios/quickstart.toml"),
+    ("giveway run, one seed", "run scenarios/quickstart.toml --seeds 1 --jobs 1 --quiet"),
+    (
+        "giveway run, one seed, with --out",
+        "run scenarios/quickstart.toml --seeds 1 --jobs 1 --quiet --out OUT",
+    ),
+];
 /// A workload fails if it takes this many times the instructions of the table.
 const MAX: f64 = 1.03;
 
@@ -105,9 +119,28 @@ fn count(repository: &Repository, label: &str) -> Result<Vec<Count>, String> {
         })
     };
     let counts: Option<Vec<Count>> = printed.lines().zip(1..).map(counted).collect();
-    counts
+    let mut counts = counts
         .filter(|counts| !counts.is_empty())
-        .ok_or(format!("{} has no count for each workload", folder.display()))
+        .ok_or(format!("{} has no count for each workload", folder.display()))?;
+    counts.extend(commands(repository, &folder, label)?);
+    Ok(counts)
+}
+
+/// Counts the instructions of commands.
+fn commands(repository: &Repository, folder: &Path, label: &str) -> Result<Vec<Count>, String> {
+    repository.cargo(&["build", "--quiet", "--locked", "--profile", "instructions", "--bin", "giveway"])?;
+    let program = repository.built("instructions", "giveway")?.to_string_lossy().into_owned();
+    let one = |(name, command): &(&str, &str)| {
+        let (dump, kept) = (folder.join("command"), folder.join("kept"));
+        let _ = fs::remove_dir_all(&kept);
+        let kept = kept.to_string_lossy();
+        let words = command.split(' ').map(|word| if word == "OUT" { &*kept } else { word });
+        let tool = ["--tool=callgrind".to_owned(), format!("--callgrind-out-file={}", dump.display())];
+        let all = tool.into_iter().chain([program.clone()]).chain(words.map(str::to_owned));
+        repository.output("valgrind", &all.collect::<Vec<_>>())?;
+        Ok(Count { label: label.to_owned(), workload: (*name).to_owned(), instructions: total(&dump)? })
+    };
+    COMMANDS.iter().map(one).collect()
 }
 
 /// The instructions in a dump of callgrind.

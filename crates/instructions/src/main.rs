@@ -6,7 +6,6 @@
 //! n-th count belongs to the n-th line.
 
 mod discipline;
-mod kept;
 mod scenario;
 mod switch;
 mod trees;
@@ -16,7 +15,7 @@ use workload::Workload;
 
 fn main() {
     let all = scenario::workloads().chain(switch::workloads()).chain(discipline::workloads());
-    let all = all.chain(trees::workloads()).chain(kept::workloads());
+    let all = all.chain(trees::workloads());
     for Workload { name, mut run } in all {
         let mut packets = 0;
         measured(&mut || packets = run());

@@ -279,7 +279,7 @@ const ALLOWED: &[Allowed] = &[
     },
     Allowed {
         name: "instructions",
-        uses: &["qdisc", "disciplines", "switch", "scenario", "observe", "trials", "runner"],
+        uses: &["qdisc", "disciplines", "switch", "scenario", "observe"],
         tests_use: &[],
     },
     Allowed {
