@@ -58,13 +58,15 @@ fn plan(command: &str) -> (Plan, Option<usize>) {
     }
     let fitting = SHORTER.iter().enumerate().filter(|(_, (start, _))| command.starts_with(start));
     match fitting.max_by_key(|(_, (start, _))| start.len()) {
-        Some((at, (_, flags))) => (Plan::Run(shorter(command, flags)), Some(at)),
+        Some((at, (start, flags))) => (Plan::Run(shorter(command, flags, start)), Some(at)),
         None => (Plan::Run(command.to_owned()), None),
     }
 }
 
-/// A command with these flags. A flag that it has gets the other value.
-fn shorter(command: &str, flags: &str) -> String {
+/// A command with these flags. A flag that it has gets the other value. The flags come after `start`, the
+/// name of the command.
+fn shorter(command: &str, flags: &str, start: &str) -> String {
+    let behind = start.split_whitespace().count();
     let mut command = command.to_owned();
     for flag in flags.split("--").map(str::trim).filter(|flag| !flag.is_empty()) {
         let (name, value) = flag.split_once(' ').unwrap_or((flag, ""));
@@ -76,7 +78,7 @@ fn shorter(command: &str, flags: &str) -> String {
             None => {
                 let new = if value.is_empty() { vec![name.as_str()] } else { vec![name.as_str(), value] };
                 // Behind the name of the command, since a comment may follow at the end.
-                [&words[..2], &new, &words[2..]].concat().join(" ")
+                [&words[..behind], &new, &words[behind..]].concat().join(" ")
             }
         };
     }
@@ -175,7 +177,13 @@ fn commands_are_found_and_shortened() {
     let expected =
         ["giveway run a    --seeds 5   # b", "sudo target/release/giveway live", "giveway list", "giveway d"];
     assert_eq!(found, expected);
-    assert_eq!(shorter(&found[0], "--short --seeds 1"), "giveway run --short a    --seeds 1   # b");
-    assert_eq!(shorter("giveway run --short a", "--short --seeds 1"), "giveway run --seeds 1 --short a");
-    assert_eq!(shorter("giveway list", ""), "giveway list");
+    assert_eq!(
+        shorter(&found[0], "--short --seeds 1", "giveway run "),
+        "giveway run --short a    --seeds 1   # b"
+    );
+    assert_eq!(
+        shorter("giveway run --short a", "--short --seeds 1", "giveway run "),
+        "giveway run --seeds 1 --short a"
+    );
+    assert_eq!(shorter("giveway list", "", "giveway list"), "giveway list");
 }

@@ -21,7 +21,6 @@ pub const SHORTER: &[(&str, &str)] = &[
 /// Parts of commands that are not run, and the reason.
 pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo ", "it needs root, and interfaces or a kernel of its own"),
-    ("pip install ", "the step `Python package` of the gate builds and installs it"),
     ("tcpdump ", "it captures the traffic of an interface or of another machine"),
     (
         "giveway kernel ",
