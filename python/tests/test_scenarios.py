@@ -277,7 +277,7 @@ def test_what_is_no_scenario_is_refused(tmp_path):
         giveway.Scenario(TEXT)
     with pytest.raises(FileNotFoundError, match="nothing.toml"):
         giveway.Scenario(tmp_path / "nothing.toml")
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(OSError, match="it is a folder"):
         giveway.Scenario(tmp_path)
     for wrong in (None, 3, b"bytes", ["list"]):
         with pytest.raises(TypeError, match="a scenario is a path, a dict or a giveway.Network"):

@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long)]
     list_cells: bool,
     /// Run the short form of the cells: seconds instead of a minute, with wider intervals
-    #[arg(long)]
+    #[arg(long, alias = "quick")]
     short: bool,
     /// Do not repeat the card with the timing of real machines
     #[arg(long)]

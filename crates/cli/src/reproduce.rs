@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     figure: Option<String>,
     /// Take a first look in seconds: shorter runs, three seeds, no variants under other assumptions
-    #[arg(long)]
+    #[arg(long, alias = "short")]
     quick: bool,
     /// Run with seeds 1 to N [default: the number in the paper's file]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]

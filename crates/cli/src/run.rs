@@ -90,7 +90,7 @@ pub struct Args {
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
     /// Run a quick check, with the settings in [short] of the scenario [default: at most 5 s and one seed]
-    #[arg(long)]
+    #[arg(long, alias = "quick")]
     short: bool,
 }
 
@@ -333,11 +333,9 @@ pub fn print(scenario: &Scenario, name: &str, results: &Results, out: &mut dyn W
             }
         }
         if finished == planned {
-            let found = match (contest, &scenario.backend) {
-                (Some(contest), _) => contest.findings(table),
-                // Disciplines of a network are compared in these sentences.
-                (None, Backend::Switch(_)) => Vec::new(),
-                (None, _) => findings(table),
+            let found = match contest {
+                Some(contest) => contest.findings(table),
+                None => findings(table),
             };
             if !found.is_empty() {
                 writeln!(out)?;

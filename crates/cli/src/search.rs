@@ -66,7 +66,7 @@ pub struct Args {
     quiet: bool,
     /// Run a quick check, with the settings in [short] of the scenario [default: at most 50,000 slots and one
     /// seed]
-    #[arg(long)]
+    #[arg(long, alias = "quick")]
     short: bool,
 }
 

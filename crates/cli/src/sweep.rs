@@ -86,7 +86,7 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
     /// Run with the settings in [short] of the scenario [default: at most 5 s and one seed]
-    #[arg(long)]
+    #[arg(long, alias = "quick")]
     short: bool,
 }
 

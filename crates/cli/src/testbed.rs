@@ -89,7 +89,7 @@ pub struct Args {
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
     /// Run a quick check, with the settings in [short] of the scenario [default: at most 5 s and one seed]
-    #[arg(long)]
+    #[arg(long, alias = "quick")]
     short: bool,
 }
 

@@ -189,6 +189,17 @@ fn a_missing_file_is_an_error_with_a_similar_name() {
     assert_eq!(ran(folder.path(), &["rnu"]).0, 2);
 }
 
+/// Each name is known from another command.
+#[test]
+fn a_first_look_is_short_or_quick() {
+    let folder = folder(SCENARIO);
+    let outputs =
+        ["--short", "--quick"].map(|flag| ran(folder.path(), &["run", "home.toml", "--quiet", flag]));
+    assert_eq!(outputs[0].0, 0);
+    assert_eq!(outputs[0], outputs[1]);
+    assert_eq!(ran(folder.path(), &["reproduce", "--short"]), ran(folder.path(), &["reproduce", "--quick"]));
+}
+
 #[test]
 fn a_run_prints_a_row_for_each_discipline() {
     let folder = folder(SCENARIO);

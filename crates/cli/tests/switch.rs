@@ -46,6 +46,15 @@ fn scenario(text: &str) -> (TempDir, String) {
 }
 
 #[test]
+fn a_run_prints_what_its_report_says_of_arbiters() {
+    let (_folder, file) = scenario(CELLS);
+    let (code, printed, errors) = ran(&["run", &file]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(printed.contains("\nEvery arbiter carries the offered load of 0.5"), "{printed}");
+    assert!(!printed.contains("No metric"), "{printed}");
+}
+
+#[test]
 fn arbiters_and_traffic_are_listed() {
     let (_, all, _) = ran(&["list"]);
     for line in ["\nArbiters of a switch\n", "\n  islip ", "\nTraffic of a switch\n", "\n  bernoulli "] {

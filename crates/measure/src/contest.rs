@@ -117,17 +117,20 @@ impl Contest {
         table.rows.iter().filter_map(|row| self.finding(row)).collect()
     }
 
+    /// The mean share of each sender over its rivals, in the order of the senders, from 0 to 1.
+    pub fn mean_shares(&self, row: &DisciplineRow) -> Vec<Option<f64>> {
+        self.shares(row).iter().map(|line| mean(line.iter().copied())).collect()
+    }
+
+    /// The mean distance of the shares from 0.5, over all pairs of different senders.
+    pub fn distance(&self, row: &DisciplineRow) -> Option<f64> {
+        mean(self.shares(row).iter().flatten().map(|share| share.map(|share| (share - 0.5).abs())))
+    }
+
     fn finding(&self, row: &DisciplineRow) -> Option<String> {
-        let shares = self.shares(row);
-        let mean = |line: &[Option<f64>]| {
-            let known: Vec<f64> = line.iter().flatten().copied().collect();
-            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-        };
-        let distances: Vec<Option<f64>> =
-            shares.iter().flatten().map(|share| share.map(|share| (share - 0.5).abs())).collect();
-        let distance = mean(&distances)?;
-        let means = shares.iter().zip(&self.senders).filter_map(|(line, name)| Some((mean(line)?, name)));
-        let means: Vec<(f64, &String)> = means.collect();
+        let distance = self.distance(row)?;
+        let means = self.mean_shares(row).into_iter().zip(&self.senders);
+        let means: Vec<(f64, &String)> = means.filter_map(|(share, name)| Some((share?, name))).collect();
         let most = means.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
         let least = means.iter().min_by(|one, other| one.0.total_cmp(&other.0))?;
         Some(format!(
@@ -159,6 +162,12 @@ impl Contest {
         let mean = |one, other| if one == other { None } else { self.share(row, one, other).mean };
         (0..count).map(|one| (0..count).map(|other| mean(one, other)).collect()).collect()
     }
+}
+
+/// The mean of the known values.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let known: Vec<f64> = values.flatten().collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 /// The decimals of a number with three digits, or two below ten.

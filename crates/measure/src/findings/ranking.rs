@@ -11,6 +11,13 @@ pub(super) fn value(row: &DisciplineRow, metric: &str) -> String {
     let (estimate, kind) = (row.metric(metric), NumberStyle::of(metric));
     let (scale, unit) = kind.unit(estimate.and_then(|e| e.mean).into_iter());
     let number = kind.cell(estimate, scale, false).replace('±', " ± ");
+    let unit = match (&*number, unit) {
+        ("1", "slots") => "slot",
+        ("1", "packets") => "packet",
+        ("1", "flows") => "flow",
+        ("1", "cells") => "cell",
+        _ => unit,
+    };
     if unit.is_empty() { number } else { format!("{number} {unit}") }
 }
 

@@ -1,7 +1,7 @@
 //! The answer: the key figures as a table, at the beginning of the page.
 
 use giveway_measure::figures::NumberStyle;
-use giveway_measure::{Better, DisciplineRow, Table, better, is_carried, leaders};
+use giveway_measure::{Better, Contest, DisciplineRow, Table, better, is_carried, leaders};
 use serde::Serialize;
 
 use super::charts::{Disciplines, FIGURES, noun, per_port};
@@ -15,7 +15,7 @@ const SIDE_BY_SIDE: usize = 6;
 /// A table of key figures as the template uses it.
 #[derive(Serialize)]
 pub(super) struct Answer {
-    /// The port; empty if there is one.
+    /// The port or the folder, behind a comma; empty if there is one.
     title: String,
     columns: Vec<Head>,
     rows: Vec<Row>,
@@ -47,11 +47,75 @@ struct Value {
 
 /// The tables: one for each measured port with figures of its own, or one for all.
 pub(super) fn answers(folders: &[Folder], disciplines: &Disciplines) -> Vec<Answer> {
-    if folders.iter().any(|folder| folder.manifest.measured.contest.is_some()) {
-        return Vec::new();
+    let contest = |folder: &Folder| folder.manifest.measured.contest.clone();
+    if folders.iter().any(|folder| contest(folder).is_some()) {
+        let all = folders.iter().filter_map(|folder| Some((folder, contest(folder)?)));
+        let title = |folder: &Folder| match folders {
+            [_] => String::new(),
+            _ => format!(", {}", folder.name),
+        };
+        return all
+            .filter_map(|(folder, contest)| of_contest(title(folder), folder, &contest, disciplines))
+            .collect();
     }
     let tables = per_port(folders);
     tables.into_iter().filter_map(|(title, tables)| answer(title, folders, &tables, disciplines)).collect()
+}
+
+/// The table of a contest: how far the shares are from equal ones, and the share of each sender.
+fn of_contest(
+    title: String,
+    folder: &Folder,
+    contest: &Contest,
+    disciplines: &Disciplines,
+) -> Option<Answer> {
+    let rows = &folder.table.rows;
+    let distances: Vec<Option<f64>> = rows.iter().map(|row| contest.distance(row)).collect();
+    let least = distances.iter().flatten().copied().min_by(f64::total_cmp)?;
+    let rounded = |value: f64| (100.0 * value).round();
+    let all_alike = distances.iter().flatten().all(|distance| rounded(*distance) == rounded(least));
+    let cell = |value: Option<f64>, is_best: bool| match value {
+        Some(value) => {
+            Value { mean: rounded(value).to_string(), best: is_best && !all_alike, ..Value::default() }
+        }
+        None => Value { mean: "-".to_owned(), ..Value::default() },
+    };
+    let head = |text: String, note: &str| Head { text, note: note.to_owned(), colour: String::new() };
+    let is_least = |distance: &f64| rounded(*distance) == rounded(least);
+    let mut figures = vec![Row {
+        head: head("distance from equal shares".to_owned(), "mean of all pairs, points"),
+        cells: distances
+            .iter()
+            .map(|distance| cell(*distance, distance.as_ref().is_some_and(is_least)))
+            .collect(),
+    }];
+    let shares: Vec<Vec<Option<f64>>> = rows.iter().map(|row| contest.mean_shares(row)).collect();
+    figures.extend(contest.senders.iter().enumerate().map(|(at, sender)| Row {
+        head: head(format!("share of {sender}"), "mean of its pairs, %"),
+        cells: shares.iter().map(|shares| cell(shares[at], false)).collect(),
+    }));
+    let heads = rows.iter().map(|row| of_discipline(row, "", disciplines)).collect();
+    Some(arranged(title, heads, figures))
+}
+
+/// The head of a discipline.
+fn of_discipline(row: &DisciplineRow, note: &str, disciplines: &Disciplines) -> Head {
+    Head {
+        text: disciplines.name(&row.qdisc).to_owned(),
+        note: note.to_owned(),
+        colour: disciplines.find(&row.qdisc).1.colour.clone(),
+    }
+}
+
+/// The table with a column for each of a few disciplines, or a row for each of many.
+fn arranged(title: String, heads: Vec<Head>, figures: Vec<Row>) -> Answer {
+    if heads.len() <= SIDE_BY_SIDE {
+        return Answer { title, columns: heads, rows: figures };
+    }
+    let columns = figures.iter().map(|row| row.head.clone()).collect();
+    let of = |at: usize| figures.iter().map(|row| row.cells[at].clone()).collect();
+    let rows = heads.into_iter().enumerate().map(|(at, head)| Row { head, cells: of(at) }).collect();
+    Answer { title, columns, rows }
 }
 
 /// A table of these tables of metrics, one for each folder; `None` if no key figure was measured.
@@ -62,12 +126,8 @@ fn answer(title: String, folders: &[Folder], tables: &[Table], disciplines: &Dis
         .flat_map(|(folder, table)| table.rows.iter().map(move |row| (folder, table, row)))
         .collect();
     let carried = |row: &DisciplineRow, metric: &str| row.mean(metric).is_some() && is_carried(row, metric);
-    let heads = rows.iter().map(|(folder, _, row)| Head {
-        text: disciplines.name(&row.qdisc).to_owned(),
-        note: if folders.len() > 1 { folder.name.clone() } else { String::new() },
-        colour: disciplines.find(&row.qdisc).1.colour.clone(),
-    });
-    let heads: Vec<Head> = heads.collect();
+    let note = |folder: &Folder| if folders.len() > 1 { folder.name.clone() } else { String::new() };
+    let heads = rows.iter().map(|(folder, _, row)| of_discipline(row, &note(folder), disciplines)).collect();
     let mut figures = Vec::new();
     for metric in FIGURES {
         if !rows.iter().any(|(_, _, row)| carried(row, metric)) {
@@ -113,11 +173,5 @@ fn answer(title: String, folders: &[Folder], tables: &[Table], disciplines: &Dis
     if figures.is_empty() {
         return None;
     }
-    if heads.len() <= SIDE_BY_SIDE {
-        return Some(Answer { title, columns: heads, rows: figures });
-    }
-    let columns = figures.iter().map(|row| row.head.clone()).collect();
-    let of = |at: usize| figures.iter().map(|row| row.cells[at].clone()).collect();
-    let rows = heads.into_iter().enumerate().map(|(at, head)| Row { head, cells: of(at) }).collect();
-    Some(Answer { title, columns, rows })
+    Some(arranged(title, heads, figures))
 }

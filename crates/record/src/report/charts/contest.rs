@@ -61,13 +61,15 @@ impl Matrix {
         contest: &Contest,
         cells: &dyn Fn(&DisciplineRow) -> Vec<Vec<Option<f64>>>,
     ) -> Option<Chart> {
-        let mut columns: Vec<_> = ["discipline", "row", "column", "value"].map(|name| (name, vec![])).into();
+        let mut columns: Vec<_> =
+            ["discipline", "row", "column", "value", "text"].map(|name| (name, vec![])).into();
         for row in &folder.table.rows {
             for (sender, line) in contest.senders.iter().zip(cells(row)) {
                 for (other, value) in contest.senders.iter().zip(line) {
                     let Some(value) = value else { continue };
+                    let qdisc = disciplines.name(&row.qdisc);
                     let cells =
-                        [json!(disciplines.name(&row.qdisc)), json!(sender), json!(other), number(value)];
+                        [json!(qdisc), json!(sender), json!(other), number(value), json!(narrow(value))];
                     columns.iter_mut().zip(cells).for_each(|((_, column), cell)| column.push(cell));
                 }
             }
@@ -98,6 +100,7 @@ impl Matrix {
         };
         let panel = |name: &&str| {
             let number = json!({ "field": "value", "type": "quantitative", "format": ".3~r" });
+            let text = json!({ "field": "text", "type": "nominal" });
             let colour = json!({ "field": "value", "type": "quantitative", "title": self.unit, "scale": self.scale,
                                  "legend": null });
             let tooltip = json!([{ "field": "row", "title": "sender" }, { "field": "column", "title": "beside" }, number]);
@@ -109,11 +112,34 @@ impl Matrix {
                 "layer": [
                     { "mark": { "type": "rect" }, "encoding": { "color": colour, "tooltip": tooltip } },
                     { "mark": { "type": "text", "fontSize": 10 },
-                      "encoding": { "text": number, "color": { "value": "black" } } },
+                      "encoding": { "text": text, "color": { "value": "black" } } },
                 ],
             });
             Plot { title: (*name).to_owned(), discipline: (*name).to_owned(), spec, ..Plot::default() }
         };
         disciplines.iter().map(panel).collect()
+    }
+}
+
+/// A number for a narrow cell: at most four characters below 10,000.
+fn narrow(value: f64) -> String {
+    let decimals = match value {
+        value if value < 0.995 => 2,
+        value if value < 9.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::narrow;
+
+    #[test]
+    fn numbers_fit_a_narrow_cell() {
+        assert_eq!(
+            [0.0, 0.005_85, 0.994, 0.996, 5.0, 9.96, 52.9, 135.4].map(narrow),
+            ["0.00", "0.01", "0.99", "1.0", "5.0", "10", "53", "135"]
+        );
     }
 }
