@@ -36,9 +36,13 @@ const GROUP_ROWS: usize = 1 << 17;
 /// than they are.
 const COPIED: i64 = 1 << 12;
 
+/// Rows of a table from which on it is compressed. With fewer rows the compressor of a column takes longer to
+/// set up than to run.
+const COMPRESSED: usize = 1 << 12;
+
 /// Writes a table to an empty file, and syncs it to the disk.
 pub(crate) fn write(file: File, rows: &RecordBatch) -> Result<Digest, ParquetError> {
-    let mut writer = writer(file, rows)?;
+    let mut writer = writer(file, rows, properties(rows.num_rows() >= COMPRESSED))?;
     writer.write(rows)?;
     close(writer)
 }
@@ -115,7 +119,7 @@ fn copy_parts<'a>(
                     footer.file_metadata().key_value_metadata(),
                 )?;
                 let schema = with_trial(trial, &RecordBatch::new_empty(Arc::new(own)))?.schema();
-                let mut properties = properties();
+                let mut properties = properties(true);
                 add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
                 let columns = ArrowSchemaConverter::new().convert(&schema)?.root_schema_ptr();
                 let file = Hashing::new(file.take().expect("there is one writer"));
@@ -168,7 +172,7 @@ fn merge_rows<'a>(
                 Some(writer) => writer,
                 None => {
                     let file = file.take().expect("there is one writer");
-                    merged.insert(writer(file, &rows)?)
+                    merged.insert(writer(file, &rows, properties(true))?)
                 }
             };
             writer.write(&rows)?;
@@ -188,15 +192,20 @@ pub(crate) fn with_trial(trial: &Trial, rows: &RecordBatch) -> Result<RecordBatc
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-fn writer(file: File, rows: &RecordBatch) -> Result<ArrowWriter<Hashing<File>>, ParquetError> {
-    ArrowWriter::try_new(Hashing::new(file), rows.schema(), Some(properties()))
+fn writer(
+    file: File,
+    rows: &RecordBatch,
+    properties: WriterProperties,
+) -> Result<ArrowWriter<Hashing<File>>, ParquetError> {
+    ArrowWriter::try_new(Hashing::new(file), rows.schema(), Some(properties))
 }
 
 /// Neither a dictionary of values nor statistics: both look up each value, and take twice as long as the
 /// compression, which finds the repetitions as well.
-fn properties() -> WriterProperties {
+fn properties(compressed: bool) -> WriterProperties {
+    let zstd = Compression::ZSTD(ZstdLevel::default());
     WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_compression(if compressed { zstd } else { Compression::UNCOMPRESSED })
         .set_created_by(concat!("giveway ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_dictionary_enabled(false)
