@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+// ANCHOR: share
 /* Two flows share a link of 10 Mbit/s: one with five packets in a burst, one with a single small packet. */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,3 +34,4 @@ int main(int count, char **words)
 	giveway_free(queue);
 	return 0;
 }
+// ANCHOR_END: share
