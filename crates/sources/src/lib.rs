@@ -107,6 +107,7 @@ mod tests {
     #[test]
     fn each_crate_is_hashed_or_listed_as_unrelated() {
         let unrelated = [
+            "c",
             "cli",
             "compare",
             "counting",
