@@ -14,6 +14,8 @@ pub mod call;
 mod discipline;
 #[cfg(target_arch = "bpf")]
 mod heap;
+#[cfg(target_arch = "bpf")]
+mod runtime;
 pub mod test;
 
 pub use call::CALL;
@@ -36,18 +38,21 @@ macro_rules! entries {
 
             /// Builds the discipline: the default, or the variant with this number. Returns 0 if it is built.
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_build"))]
+            #[inline(never)]
             pub extern "C" fn build(variant: u64, rate: u64, seed: u64) -> u64 {
                 held().build(variant, rate, seed)
             }
 
             /// Enqueues the packet in [`crate::CALL`] at a time in picoseconds.
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_arrive"))]
+            #[inline(never)]
             pub extern "C" fn arrive(now: u64) {
                 held().arrive(now);
             }
 
             /// Dequeues the next packet. Returns a [`crate::call::Outcome`].
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_leave"))]
+            #[inline(never)]
             pub extern "C" fn leave(now: u64) -> u64 {
                 held().leave(now)
             }
@@ -55,26 +60,50 @@ macro_rules! entries {
             /// Takes the next packet that the last call dropped: its slot, with the reason above 32 bits; all
             /// ones without one.
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_doomed"))]
+            #[inline(never)]
             pub extern "C" fn doomed() -> u64 {
                 held().doomed()
             }
 
             /// Drops the backlog and returns to the initial state.
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_reset"))]
+            #[inline(never)]
             pub extern "C" fn reset(now: u64) {
                 held().reset(now);
             }
 
             /// The rate of the link is another one from now on.
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_rate"))]
+            #[inline(never)]
             pub extern "C" fn rate(rate: u64, now: u64) {
                 held().rate(rate, now);
+            }
+
+            /// Number of packets that the last call marked.
+            #[unsafe(export_name = concat!("gw_", stringify!($name), "_marks"))]
+            #[inline(never)]
+            pub extern "C" fn marks() -> u64 {
+                held().marks() as u64
+            }
+
+            /// Number of packets in the queue.
+            #[unsafe(export_name = concat!("gw_", stringify!($name), "_packets"))]
+            #[inline(never)]
+            pub extern "C" fn packets() -> u64 {
+                held().backlog().packets
+            }
+
+            /// Number of bytes in the queue.
+            #[unsafe(export_name = concat!("gw_", stringify!($name), "_bytes"))]
+            #[inline(never)]
+            pub extern "C" fn bytes() -> u64 {
+                held().backlog().bytes
             }
 
             /// Carries out operations of a test and records their results.
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_test"))]
             pub extern "C" fn test(ops: u64) -> u64 {
-                crate::test::run(held(), ops)
+                crate::test::run(&crate::test::Entries { arrive, leave, doomed, reset, rate, marks, packets, bytes }, ops)
             }
         }
     )*};

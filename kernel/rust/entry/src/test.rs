@@ -2,9 +2,6 @@
 
 //! Operations of a test, many in one call, with a record of all results.
 
-use giveway_disciplines::Discipline;
-
-use crate::Held;
 use crate::call::{Arrival, CALL, Outcome};
 
 /// An operation.
@@ -74,9 +71,29 @@ static mut NOW: u64 = 1_000_000_000;
 /// The time that the last dequeue returned; 0 if none.
 static mut WAKE: u64 = 0;
 
+/// Entries of a discipline.
+pub struct Entries {
+    /// Enqueues the packet of [`CALL`].
+    pub arrive: extern "C" fn(u64),
+    /// Dequeues a packet.
+    pub leave: extern "C" fn(u64) -> u64,
+    /// Takes a dropped packet.
+    pub doomed: extern "C" fn() -> u64,
+    /// Drops the backlog.
+    pub reset: extern "C" fn(u64),
+    /// Changes the rate of the link.
+    pub rate: extern "C" fn(u64, u64),
+    /// Number of marks by the last call.
+    pub marks: extern "C" fn() -> u64,
+    /// Packets in the queue.
+    pub packets: extern "C" fn() -> u64,
+    /// Bytes in the queue.
+    pub bytes: extern "C" fn() -> u64,
+}
+
 /// Carries out operations and returns the number of words of the record.
-#[inline]
-pub fn run<D: Discipline>(held: &mut Held<D>, ops: u64) -> u64 {
+#[inline(always)]
+pub fn run(held: &Entries, ops: u64) -> u64 {
     let mut words = 0;
     let mut record = |word: u64| {
         if words < WORDS {
@@ -93,10 +110,10 @@ pub fn run<D: Discipline>(held: &mut Held<D>, ops: u64) -> u64 {
             Op::ARRIVE => {
                 // SAFETY: there is one call at a time.
                 unsafe { CALL.arrival = op.arrival };
-                held.arrive(now);
+                (held.arrive)(now);
             }
             Op::LEAVE => {
-                let outcome = held.leave(now);
+                let outcome = (held.leave)(now);
                 // SAFETY: there is one call at a time.
                 let (at, label, header) = unsafe { (CALL.at, CALL.label, CALL.header) };
                 wake = if outcome == Outcome::LATER { at } else { 0 };
@@ -113,22 +130,21 @@ pub fn run<D: Discipline>(held: &mut Held<D>, ops: u64) -> u64 {
                 wake = 0;
             }
             Op::RATE => {
-                held.rate(op.rate, now);
+                (held.rate)(op.rate, now);
                 wake = 0;
             }
-            _ => held.reset(now),
+            _ => (held.reset)(now),
         }
-        record(held.marks() as u64 | 1 << 48);
+        record((held.marks)() | 1 << 48);
         loop {
-            let doomed = held.doomed();
+            let doomed = (held.doomed)();
             if doomed == u64::MAX {
                 break;
             }
             record(doomed | 1 << 62);
         }
-        let backlog = held.backlog();
-        record(backlog.packets);
-        record(backlog.bytes);
+        record((held.packets)());
+        record((held.bytes)());
     }
     // SAFETY: there is one call at a time.
     unsafe {
