@@ -91,7 +91,7 @@ struct Sever : PassInfoMixin<Sever> {
 		function->setDoesNotReturn();
 		function->addFnAttr(Attribute::Cold);
 		function->addFnAttr(Attribute::NoUnwind);
-		std::vector<CallInst *> calls;
+		std::vector<WeakVH> calls;
 		for (Function &caller : module)
 			for (Instruction &inst : instructions(caller))
 				if (auto *call = dyn_cast<CallInst>(&inst); call && isStop(*call))
@@ -99,7 +99,11 @@ struct Sever : PassInfoMixin<Sever> {
 		std::error_code error;
 		raw_fd_ostream sites(Sites.empty() ? "-" : Sites.getValue(), error);
 		unsigned number = 0;
-		for (CallInst *call : calls) {
+		for (WeakVH &found : calls) {
+			// One that follows another in its block is gone.
+			auto *call = cast_or_null<CallInst>(found);
+			if (!call)
+				continue;
 			const Function *callee = call->getCalledFunction();
 			sites << ++number << '\t' << place(*call) << '\t'
 			      << (callee ? demangle(callee->getName()) : "?") << '\t'
@@ -110,6 +114,7 @@ struct Sever : PassInfoMixin<Sever> {
 			changeToUnreachable(call);
 			// `changeToUnreachable` removes the call and all that follows.
 		}
+		StripDebugInfo(module);
 		return PreservedAnalyses::none();
 	}
 	static bool isRequired() { return true; }
@@ -132,6 +137,9 @@ struct Lower : PassInfoMixin<Lower> {
 			function = cast<Function>(
 				module->getOrInsertFunction(name, FunctionType::get(result, types, false)).getCallee());
 		}
+		// The comparisons within would give the verifier of the caller too many cases.
+		if (!name.starts_with("gw_umulh"))
+			function->addFnAttr(Attribute::NoInline);
 		FunctionType *type = function->getFunctionType();
 		std::vector<Value *> given(args);
 		for (unsigned i = 0; i < given.size(); i++)
@@ -188,7 +196,7 @@ struct Lower : PassInfoMixin<Lower> {
 			if (!wide)
 				return nullptr;
 			if (size > 64)
-				return call(b, sign ? "__floattidf" : "__floatuntidf", type, {arg(0)});
+				return call(b, sign ? "gw_floattidf" : "gw_floatuntidf", type, halves(b, arg(0)));
 			Value *x = sign ? b.CreateSExt(arg(0), b.getInt64Ty()) : b.CreateZExt(arg(0), b.getInt64Ty());
 			return call(b, sign ? "__floatdidf" : "__floatundidf", type, {x});
 		}
@@ -199,15 +207,35 @@ struct Lower : PassInfoMixin<Lower> {
 		case Instruction::FPTrunc:
 			return arg(0)->getType()->isDoubleTy() ? call(b, "__truncdfsf2", type, {arg(0)}) : nullptr;
 		case Instruction::Mul:
+			if (odd(type))
+				return narrow(b, product(b, widen(b, arg(0), false), widen(b, arg(1), false)), type);
 			return type->isIntegerTy(128) ? product(b, arg(0), arg(1)) : nullptr;
+		case Instruction::Shl:
+		case Instruction::LShr:
+		case Instruction::AShr:
+			if (isa<ConstantInt>(arg(1)))
+				return nullptr;
+			if (odd(type)) {
+				Value *x = widen(b, arg(0), inst.getOpcode() == Instruction::AShr);
+				return narrow(b, shifted(b, inst.getOpcode(), x, widen(b, arg(1), false)), type);
+			}
+			return type->isIntegerTy(128) ? shifted(b, inst.getOpcode(), arg(0), arg(1)) : nullptr;
 		case Instruction::UDiv:
-			return type->isIntegerTy(128) ? call(b, "__udivti3", type, {arg(0), arg(1)}) : nullptr;
+			if (odd(type))
+				return narrow(b, divided(b, "gw_udivti", widen(b, arg(0), false), widen(b, arg(1), false)), type);
+			return type->isIntegerTy(128) ? divided(b, "gw_udivti", arg(0), arg(1)) : nullptr;
 		case Instruction::URem:
-			return type->isIntegerTy(128) ? call(b, "__umodti3", type, {arg(0), arg(1)}) : nullptr;
+			if (odd(type))
+				return narrow(b, divided(b, "gw_umodti", widen(b, arg(0), false), widen(b, arg(1), false)), type);
+			return type->isIntegerTy(128) ? divided(b, "gw_umodti", arg(0), arg(1)) : nullptr;
 		case Instruction::SDiv:
-			return type->isIntegerTy(128) ? call(b, "__divti3", type, {arg(0), arg(1)}) : nullptr;
+			if (odd(type))
+				return narrow(b, divided(b, "gw_divti", widen(b, arg(0), true), widen(b, arg(1), true)), type);
+			return type->isIntegerTy(128) ? divided(b, "gw_divti", arg(0), arg(1)) : nullptr;
 		case Instruction::SRem:
-			return type->isIntegerTy(128) ? call(b, "__modti3", type, {arg(0), arg(1)}) : nullptr;
+			if (odd(type))
+				return narrow(b, divided(b, "gw_modti", widen(b, arg(0), true), widen(b, arg(1), true)), type);
+			return type->isIntegerTy(128) ? divided(b, "gw_modti", arg(0), arg(1)) : nullptr;
 		default: break;
 		}
 		auto *known = dyn_cast<IntrinsicInst>(&inst);
@@ -236,6 +264,19 @@ struct Lower : PassInfoMixin<Lower> {
 		case Intrinsic::maximumnum: return call(b, "gw_f64_max", type, {arg(0), arg(1)});
 		case Intrinsic::fptoui_sat: return to_int(b, arg(0), type, false);
 		case Intrinsic::fptosi_sat: return to_int(b, arg(0), type, true);
+		case Intrinsic::fshl:
+		case Intrinsic::fshr: {
+			if (!type->isIntegerTy(128) || isa<ConstantInt>(arg(2)))
+				return nullptr;
+			bool left = known->getIntrinsicID() == Intrinsic::fshl;
+			Value *by = b.CreateAnd(arg(2), 127), *rest = b.CreateSub(b.getIntN(128, 127), by);
+			// The other part is shifted in two steps, since one may not shift by 128.
+			Value *x = left ? shifted(b, Instruction::Shl, arg(0), by)
+					: shifted(b, Instruction::Shl, b.CreateShl(arg(0), 1), rest);
+			Value *y = left ? shifted(b, Instruction::LShr, b.CreateLShr(arg(1), 1), rest)
+					: shifted(b, Instruction::LShr, arg(1), by);
+			return b.CreateOr(x, y);
+		}
 		case Intrinsic::umul_with_overflow:
 		case Intrinsic::smul_with_overflow: {
 			Type *part = arg(0)->getType();
@@ -269,7 +310,7 @@ struct Lower : PassInfoMixin<Lower> {
 			return nullptr;
 		unsigned size = type->getIntegerBitWidth();
 		if (size > 64)
-			return call(b, sign ? "__fixdfti" : "__fixunsdfti", type, {x});
+			return joined(b, call(b, sign ? "gw_fixdfti" : "gw_fixunsdfti", b.getInt64Ty(), {x}), type);
 		if (size == 64)
 			return call(b, sign ? "__fixdfdi" : "__fixunsdfdi", type, {x});
 		Value *most = call(b, sign ? "__fixdfsi" : "__fixunsdfsi", b.getInt32Ty(), {x});
@@ -283,6 +324,70 @@ struct Lower : PassInfoMixin<Lower> {
 			most = b.CreateSelect(b.CreateICmpSGT(most, low), most, low);
 		}
 		return b.CreateTrunc(most, type);
+	}
+
+	// Numbers of more than 64 bits and less than 128, which the optimizer makes up.
+	static bool odd(Type *type)
+	{
+		return type->isIntegerTy() && type->getIntegerBitWidth() > 64 && type->getIntegerBitWidth() < 128;
+	}
+
+	static Value *widen(IRBuilder<> &b, Value *x, bool sign)
+	{
+		return sign ? b.CreateSExt(x, b.getInt128Ty()) : b.CreateZExt(x, b.getInt128Ty());
+	}
+
+	static Value *narrow(IRBuilder<> &b, Value *x, Type *type)
+	{
+		return b.CreateTrunc(x, type);
+	}
+
+	// A shift of a number of 128 bits by a number of bits that is not known here.
+	Value *shifted(IRBuilder<> &b, unsigned opcode, Value *x, Value *by)
+	{
+		std::vector<Value *> half = halves(b, x);
+		Value *low = half[0], *high = half[1], *zero = b.getInt64(0);
+		Value *count = b.CreateTrunc(by, b.getInt64Ty()), *step = b.CreateAnd(count, 63);
+		Value *far = b.CreateICmpNE(b.CreateAnd(count, 64), zero), *other = b.CreateXor(step, 63);
+		Value *low_out, *high_out;
+		if (opcode == Instruction::Shl) {
+			Value *moved = b.CreateShl(low, step);
+			Value *mixed = b.CreateOr(b.CreateShl(high, step), b.CreateLShr(b.CreateLShr(low, 1), other));
+			low_out = b.CreateSelect(far, zero, moved);
+			high_out = b.CreateSelect(far, moved, mixed);
+		} else {
+			bool sign = opcode == Instruction::AShr;
+			Value *moved = sign ? b.CreateAShr(high, step) : b.CreateLShr(high, step);
+			Value *mixed = b.CreateOr(b.CreateLShr(low, step), b.CreateShl(b.CreateShl(high, 1), other));
+			low_out = b.CreateSelect(far, moved, mixed);
+			high_out = b.CreateSelect(far, sign ? b.CreateAShr(high, 63) : zero, moved);
+		}
+		Type *type = x->getType();
+		return b.CreateOr(b.CreateZExt(low_out, type), b.CreateShl(b.CreateZExt(high_out, type), 64));
+	}
+
+	std::vector<Value *> halves(IRBuilder<> &b, Value *x)
+	{
+		Type *word = b.getInt64Ty();
+		if (x->getType()->getIntegerBitWidth() != 128)
+			report_fatal_error("gw-lower: a number of a size that is not 128 bits");
+		return {b.CreateTrunc(x, word), b.CreateTrunc(b.CreateLShr(x, 64), word)};
+	}
+
+	// A number of 128 bits: the lower half, and the upper half that the function left in a variable.
+	Value *joined(IRBuilder<> &b, Value *low, Type *type)
+	{
+		GlobalVariable *variable = module->getGlobalVariable("gw_high");
+		Value *high = b.CreateZExt(b.CreateLoad(b.getInt64Ty(), variable), type);
+		return b.CreateOr(b.CreateZExt(low, type), b.CreateShl(high, 64));
+	}
+
+	Value *divided(IRBuilder<> &b, StringRef name, Value *x, Value *y)
+	{
+		std::vector<Value *> args = halves(b, x);
+		for (Value *half : halves(b, y))
+			args.push_back(half);
+		return joined(b, call(b, name, b.getInt64Ty(), args), x->getType());
 	}
 
 	Value *product(IRBuilder<> &b, Value *x, Value *y)
@@ -309,6 +414,182 @@ struct Lower : PassInfoMixin<Lower> {
 				inst->replaceAllUsesWith(instead);
 				inst->eraseFromParent();
 			}
+		}
+		// What was said of a function when its quotient was an instruction is not true of the call, which
+		// writes a variable.
+		for (Function &function : all) {
+			if (!function.isIntrinsic()) {
+				function.removeFnAttr(Attribute::Memory);
+				function.removeFnAttr(Attribute::Speculatable);
+			}
+			for (Instruction &inst : instructions(function))
+				if (auto *call = dyn_cast<CallInst>(&inst); call && !isa<IntrinsicInst>(call))
+					call->removeFnAttr(Attribute::Memory);
+		}
+		return PreservedAnalyses::none();
+	}
+	static bool isRequired() { return true; }
+};
+
+// ------------------------------------------------------------------------------------------------------
+// gw-dispatch
+
+// A pointer to a function becomes a number, and a call through it a choice among the functions of its type.
+struct Dispatch : PassInfoMixin<Dispatch> {
+	PreservedAnalyses run(Module &module, ModuleAnalysisManager &)
+	{
+		LLVMContext &context = module.getContext();
+		std::vector<Function *> taken;
+		for (Function &function : module)
+			if (!function.isDeclaration() && function.hasAddressTaken())
+				taken.push_back(&function);
+		MapVector<Function *, Constant *> numbers;
+		Type *pointer = PointerType::get(context, 0), *word = Type::getInt64Ty(context);
+		for (Function *function : taken)
+			numbers[function] = ConstantExpr::getIntToPtr(ConstantInt::get(word, 16 * (numbers.size() + 1)), pointer);
+		std::vector<CallInst *> calls;
+		for (Function &function : module)
+			for (Instruction &inst : instructions(function))
+				if (auto *call = dyn_cast<CallInst>(&inst); call && call->isIndirectCall())
+					calls.push_back(call);
+		FunctionCallee stop = module.getOrInsertFunction(
+			STOP_AT, FunctionType::get(Type::getVoidTy(context), {Type::getInt32Ty(context)}, false));
+		for (CallInst *call : calls) {
+			std::vector<Function *> fitting;
+			for (Function *function : taken)
+				if (function->getFunctionType() == call->getFunctionType())
+					fitting.push_back(function);
+			// All disciplines fit in the place of a child.
+			if (fitting.size() > 40)
+				report_fatal_error(Twine("gw-dispatch: ") + Twine(fitting.size()) +
+						   " functions for a call in " + demangle(call->getFunction()->getName()), false);
+			BasicBlock *head = call->getParent(), *tail = head->splitBasicBlock(std::next(call->getIterator()));
+			head->getTerminator()->eraseFromParent();
+			Value *callee = call->getCalledOperand();
+			PHINode *result = nullptr;
+			if (!call->getType()->isVoidTy()) {
+				result = PHINode::Create(call->getType(), fitting.size(), "", tail->begin());
+				call->replaceAllUsesWith(result);
+			}
+			BasicBlock *from = head;
+			for (Function *function : fitting) {
+				BasicBlock *here = BasicBlock::Create(context, "", head->getParent());
+				BasicBlock *next = BasicBlock::Create(context, "", head->getParent());
+				IRBuilder<> b(from);
+				b.CreateCondBr(b.CreateICmpEQ(callee, numbers[function]), here, next);
+				b.SetInsertPoint(here);
+				std::vector<Value *> args(call->arg_begin(), call->arg_end());
+				auto *made = b.CreateCall(function, args);
+				made->setCallingConv(function->getCallingConv());
+				if (result)
+					result->addIncoming(made, here);
+				b.CreateBr(tail);
+				from = next;
+			}
+			IRBuilder<> b(from);
+			// No function has this number: the memory is damaged.
+			b.CreateCall(stop, {b.getInt32(1 << 20)});
+			b.CreateUnreachable();
+			call->eraseFromParent();
+		}
+		for (Function *function : taken) {
+			Constant *number = numbers[function];
+			std::vector<Use *> uses;
+			for (Use &use : function->uses())
+				if (auto *call = dyn_cast<CallBase>(use.getUser()); !call || !call->isCallee(&use))
+					uses.push_back(&use);
+			for (Use *use : uses) {
+				if (auto *constant = dyn_cast<Constant>(use->getUser()); constant && !isa<GlobalValue>(constant))
+					constant->handleOperandChange(function, number);
+				else
+					use->set(number);
+			}
+		}
+		return PreservedAnalyses::none();
+	}
+	static bool isRequired() { return true; }
+};
+
+// ------------------------------------------------------------------------------------------------------
+// gw-flatten
+
+// The kernel allows eight calls within each other, the program itself included. On chains that are longer,
+// the functions whose copies are smallest are inlined.
+struct Flatten : PassInfoMixin<Flatten> {
+	static constexpr unsigned MOST = 7;
+
+	static bool is_leaf(const Instruction &inst)
+	{
+		// These become calls of functions that copy.
+		return isa<MemIntrinsic>(inst);
+	}
+
+	unsigned depth(const Function *function, DenseMap<const Function *, unsigned> &known, unsigned at)
+	{
+		auto found = known.find(function);
+		if (found != known.end())
+			return found->second;
+		unsigned most = 0;
+		if (at < 64)
+			for (const Instruction &inst : instructions(*function)) {
+				if (is_leaf(inst))
+					most = std::max(most, 1u);
+				if (auto *call = dyn_cast<CallInst>(&inst))
+					if (Function *callee = call->getCalledFunction(); callee && !callee->isDeclaration())
+						most = std::max(most, depth(callee, known, at + 1));
+			}
+		return known[function] = most + 1;
+	}
+
+	PreservedAnalyses run(Module &module, ModuleAnalysisManager &)
+	{
+		for (unsigned turn = 0; turn < 200; turn++) {
+			DenseMap<const Function *, unsigned> known;
+			Function *root = nullptr;
+			for (Function &function : module)
+				if (!function.isDeclaration() && function.hasExternalLinkage() &&
+				    (!root || depth(&function, known, 0) > depth(root, known, 0)))
+					root = &function;
+			if (!root || depth(root, known, 0) <= MOST)
+				break;
+			// Along the longest chain, the function of least cost.
+			Function *best = nullptr;
+			uint64_t least = UINT64_MAX;
+			for (Function *at = root; at;) {
+				Function *next = nullptr;
+				for (Instruction &inst : instructions(*at))
+					if (auto *call = dyn_cast<CallInst>(&inst))
+						if (Function *callee = call->getCalledFunction(); callee && !callee->isDeclaration())
+							if (!next || known[callee] > known[next])
+								next = callee;
+				if (!next || known[next] + 1 < known[at])
+					break;
+				uint64_t size = next->getInstructionCount(), sites = 0;
+				for (User *user : next->users())
+					sites += isa<CallInst>(user);
+				if (!next->hasExternalLinkage() && size * sites < least) {
+					least = size * sites;
+					best = next;
+				}
+				at = next;
+			}
+			if (!best) {
+				errs() << "gw-flatten: the calls within each other are too many\n";
+				break;
+			}
+			std::vector<CallInst *> calls;
+			for (User *user : best->users())
+				if (auto *call = dyn_cast<CallInst>(user))
+					calls.push_back(call);
+			for (CallInst *call : calls) {
+				InlineFunctionInfo info;
+				if (!InlineFunction(*call, info).isSuccess())
+					errs() << "gw-flatten: cannot inline " << best->getName() << "\n";
+			}
+			if (best->use_empty())
+				best->eraseFromParent();
+			else
+				break;
 		}
 		return PreservedAnalyses::none();
 	}
@@ -376,6 +657,15 @@ struct Arena : PassInfoMixin<Arena> {
 				}
 			stop(end, number);
 		}
+	}
+
+	// The verifier wants a value in each register that is read or passed on.
+	void defined(Function &function)
+	{
+		for (Instruction &inst : instructions(function))
+			for (Use &use : inst.operands())
+				if (isa<UndefValue>(use.get()))
+					use.set(Constant::getNullValue(use->getType()));
 	}
 
 	void copy(IRBuilder<> &b, Value *to, Value *from, uint64_t size, Align align)
@@ -586,19 +876,22 @@ struct Arena : PassInfoMixin<Arena> {
 			BasicBlock *header = loop->getHeader();
 			SmallVector<BasicBlock *> latches;
 			loop->getLoopLatches(latches);
-			// The verifier then tries no number of turns that it knows, but the turn in general.
+			// The verifier then tries no number of turns that it knows, but the turn in general. It knows
+			// constants, and values after a comparison with one.
+			DenseMap<BasicBlock *, Value *> hidden;
 			for (PHINode &phi : header->phis()) {
 				if (!phi.getType()->isIntegerTy() || phi.getType()->getIntegerBitWidth() > 64)
 					continue;
 				for (unsigned i = 0; i < phi.getNumIncomingValues(); i++) {
-					auto *start = dyn_cast<ConstantInt>(phi.getIncomingValue(i));
-					if (!start)
+					Value *start = phi.getIncomingValue(i);
+					BasicBlock *from = phi.getIncomingBlock(i);
+					if (loop->contains(from) && !isa<ConstantInt>(start))
 						continue;
-					IRBuilder<> b(phi.getIncomingBlock(i)->getTerminator());
-					Value *hidden = b.CreateLoad(b.getInt64Ty(), zero, true);
-					if (phi.getType() != b.getInt64Ty())
-						hidden = b.CreateTrunc(hidden, phi.getType());
-					phi.setIncomingValue(i, b.CreateAdd(hidden, start));
+					IRBuilder<> b(from->getTerminator());
+					Value *&nothing = hidden[from];
+					if (!nothing)
+						nothing = b.CreateLoad(b.getInt64Ty(), zero, true);
+					phi.setIncomingValue(i, b.CreateAdd(b.CreateTrunc(nothing, phi.getType()), start));
 				}
 			}
 			for (BasicBlock *latch : latches) {
@@ -622,8 +915,15 @@ struct Arena : PassInfoMixin<Arena> {
 	{
 		Type *type = old->getType();
 		if (type->isPointerTy()) {
+			// The number of a function is a value already.
+			if (auto *number = dyn_cast<ConstantExpr>(old); number && number->getOpcode() == Instruction::IntToPtr)
+				return old;
 			if (!old->isNullValue() && !isa<UndefValue>(old))
 				pointers.push_back({at, old});
+			return Constant::getNullValue(type);
+		}
+		if (auto *number = dyn_cast<ConstantExpr>(old); number && number->getOpcode() == Instruction::PtrToInt) {
+			pointers.push_back({at, number->getOperand(0)});
 			return Constant::getNullValue(type);
 		}
 		if (isa<ConstantData>(old))
@@ -812,6 +1112,7 @@ struct Arena : PassInfoMixin<Arena> {
 		for (Function &function : all)
 			if (ours(function)) {
 				stops(function);
+				defined(function);
 				memory(function);
 				variables(function);
 			}
@@ -847,6 +1148,10 @@ extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo()
 						passes.addPass(Sever());
 					else if (name == "gw-lower")
 						passes.addPass(Lower());
+					else if (name == "gw-dispatch")
+						passes.addPass(Dispatch());
+					else if (name == "gw-flatten")
+						passes.addPass(Flatten());
 					else if (name == "gw-arena")
 						passes.addPass(Arena());
 					else

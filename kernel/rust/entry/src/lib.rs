@@ -10,6 +10,8 @@
 //!   kernel calls a qdisc under its lock, one call at a time.
 //! - The same code runs in a test on the host, where its results are compared with those in the kernel.
 
+#![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
+
 pub mod call;
 mod discipline;
 #[cfg(target_arch = "bpf")]
