@@ -39,6 +39,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Scalar/Reg2Mem.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -47,6 +48,9 @@
 
 using namespace llvm;
 
+static cl::list<std::string> Demote("gw-demote", cl::CommaSeparated,
+				    cl::desc("functions that keep their values in the arena, not on the stack"));
+static cl::opt<bool> Hide("gw-hide", cl::init(true), cl::desc("hide values in loops from the verifier"));
 static cl::opt<std::string> Sites("gw-sites", cl::desc("file for the places of panics"));
 
 namespace {
@@ -64,7 +68,8 @@ bool isStop(const CallInst &call)
 	if (call.doesNotReturn())
 		return true;
 	// Text is for messages of errors, which the program of the user has shown before.
-	return callee->getName().contains("6format12format_inner");
+	StringRef name = callee->getName();
+	return name.contains("6format12format_inner") || name.ends_with("4core3fmt5write");
 }
 
 // The place of an instruction in our own sources: the innermost line that is not in Rust's library.
@@ -115,6 +120,12 @@ struct Sever : PassInfoMixin<Sever> {
 			// `changeToUnreachable` removes the call and all that follows.
 		}
 		StripDebugInfo(module);
+		// A loop that copies would become a call of the function that it is in.
+		for (const char *name : {"gw_copy", "gw_fill"})
+			if (Function *function = module.getFunction(name)) {
+				function->addFnAttr("no-builtins");
+				function->addFnAttr(Attribute::NoInline);
+			}
 		return PreservedAnalyses::none();
 	}
 	static bool isRequired() { return true; }
@@ -280,6 +291,23 @@ struct Lower : PassInfoMixin<Lower> {
 		case Intrinsic::umul_with_overflow:
 		case Intrinsic::smul_with_overflow: {
 			Type *part = arg(0)->getType();
+			if (part->isIntegerTy(128) && known->getIntrinsicID() == Intrinsic::umul_with_overflow) {
+				std::vector<Value *> x = halves(b, arg(0)), y = halves(b, arg(1));
+				Value *none = b.getInt64(0);
+				auto high = [&](Value *l, Value *r) { return call(b, "gw_umulh", b.getInt64Ty(), {l, r}); };
+				Value *one = b.CreateMul(x[1], y[0]), *other = b.CreateMul(x[0], y[1]);
+				Value *over = b.CreateAnd(b.CreateICmpNE(x[1], none), b.CreateICmpNE(y[1], none));
+				over = b.CreateOr(over, b.CreateICmpNE(high(x[1], y[0]), none));
+				over = b.CreateOr(over, b.CreateICmpNE(high(x[0], y[1]), none));
+				Value *middle = b.CreateAdd(high(x[0], y[0]), one);
+				over = b.CreateOr(over, b.CreateICmpULT(middle, one));
+				Value *top = b.CreateAdd(middle, other);
+				over = b.CreateOr(over, b.CreateICmpULT(top, other));
+				Value *low = b.CreateZExt(b.CreateMul(x[0], y[0]), part);
+				Value *whole = b.CreateOr(low, b.CreateShl(b.CreateZExt(top, part), 64));
+				Value *both = b.CreateInsertValue(PoisonValue::get(type), whole, 0);
+				return b.CreateInsertValue(both, over, 1);
+			}
 			if (!part->isIntegerTy(64))
 				return nullptr;
 			bool sign = known->getIntrinsicID() == Intrinsic::smul_with_overflow;
@@ -418,6 +446,12 @@ struct Lower : PassInfoMixin<Lower> {
 		// What was said of a function when its quotient was an instruction is not true of the call, which
 		// writes a variable.
 		for (Function &function : all) {
+			// Mathematics is long, and has little in common with the function that needs it.
+			StringRef name = function.getName();
+			bool mathematics = name.contains("_4libm") || name.contains("compiler_builtins");
+			if (mathematics && !function.isDeclaration() && function.getInstructionCount() > 40 &&
+			    !function.hasFnAttribute(Attribute::AlwaysInline))
+				function.addFnAttr(Attribute::NoInline);
 			if (!function.isIntrinsic()) {
 				function.removeFnAttr(Attribute::Memory);
 				function.removeFnAttr(Attribute::Speculatable);
@@ -511,6 +545,89 @@ struct Dispatch : PassInfoMixin<Dispatch> {
 };
 
 // ------------------------------------------------------------------------------------------------------
+// gw-unwind
+
+// The kernel allows no function that calls itself. Such a function becomes a chain of copies, one for each
+// level; the deepest level is a place that sets `gw_broken`.
+struct Unwind : PassInfoMixin<Unwind> {
+	// A packet has six next hops, so a tree of routes has seven levels.
+	static constexpr unsigned LEVELS = 7;
+
+	static std::vector<CallInst *> calls(Function &from, Function &to)
+	{
+		std::vector<CallInst *> found;
+		for (Instruction &inst : instructions(from))
+			if (auto *call = dyn_cast<CallInst>(&inst); call && call->getCalledFunction() == &to)
+				found.push_back(call);
+		return found;
+	}
+
+	// Inlines a function of a group that calls itself through others. Returns false if there is no group.
+	static bool join(Module &module)
+	{
+		CallGraph graph(module);
+		for (auto scc = scc_begin(&graph); !scc.isAtEnd(); ++scc) {
+			if (scc->size() < 2)
+				continue;
+			Function *smallest = nullptr;
+			for (CallGraphNode *node : *scc) {
+				Function *function = node->getFunction();
+				if (function && calls(*function, *function).empty() &&
+				    (!smallest || function->getInstructionCount() < smallest->getInstructionCount()))
+					smallest = function;
+			}
+			if (!smallest)
+				continue;
+			std::vector<User *> users(smallest->user_begin(), smallest->user_end());
+			for (User *user : users)
+				if (auto *call = dyn_cast<CallInst>(user)) {
+					InlineFunctionInfo info;
+					(void)InlineFunction(*call, info);
+				}
+			return true;
+		}
+		return false;
+	}
+
+	PreservedAnalyses run(Module &module, ModuleAnalysisManager &)
+	{
+		for (unsigned turn = 0; turn < 20 && join(module); turn++)
+			;
+		std::vector<Function *> all;
+		for (Function &function : module)
+			if (!function.isDeclaration() && !calls(function, function).empty())
+				all.push_back(&function);
+		FunctionCallee stop = module.getFunction(STOP_AT);
+		for (Function *first : all) {
+			std::vector<Function *> levels = {first};
+			for (unsigned level = 1; level < LEVELS; level++) {
+				ValueToValueMapTy map;
+				levels.push_back(CloneFunction(first, map));
+			}
+			// A clone calls itself where the original did.
+			for (unsigned level = 0; level < LEVELS; level++) {
+				Function *at = levels[level];
+				std::vector<CallInst *> found = calls(*at, *at);
+				if (at != first)
+					for (CallInst *call : calls(*at, *first))
+						found.push_back(call);
+				for (CallInst *call : found) {
+					if (level + 1 < LEVELS) {
+						call->setCalledFunction(levels[level + 1]);
+						continue;
+					}
+					IRBuilder<> b(call);
+					b.CreateCall(stop, {b.getInt32((1 << 20) + 1)});
+					changeToUnreachable(call);
+				}
+			}
+		}
+		return PreservedAnalyses::none();
+	}
+	static bool isRequired() { return true; }
+};
+
+// ------------------------------------------------------------------------------------------------------
 // gw-flatten
 
 // The kernel allows eight calls within each other, the program itself included. On chains that are longer,
@@ -543,6 +660,12 @@ struct Flatten : PassInfoMixin<Flatten> {
 
 	PreservedAnalyses run(Module &module, ModuleAnalysisManager &)
 	{
+		CallGraph graph(module);
+		for (auto scc = scc_begin(&graph); !scc.isAtEnd(); ++scc)
+			if (scc.hasCycle()) {
+				errs() << "gw-flatten: a function calls itself\n";
+				return PreservedAnalyses::all();
+			}
 		for (unsigned turn = 0; turn < 200; turn++) {
 			DenseMap<const Function *, unsigned> known;
 			Function *root = nullptr;
@@ -657,6 +780,24 @@ struct Arena : PassInfoMixin<Arena> {
 				}
 			stop(end, number);
 		}
+	}
+
+	// Keeps the values that live across blocks in the arena: each read or write of them is one.
+	void demote(Function &function, FunctionAnalysisManager &functions)
+	{
+		SmallPtrSet<Instruction *, 16> before;
+		for (Instruction &inst : instructions(function))
+			if (isa<AllocaInst>(inst))
+				before.insert(&inst);
+		RegToMemPass().run(function, functions);
+		for (Instruction &inst : instructions(function))
+			if (isa<AllocaInst>(inst) && !before.contains(&inst))
+				for (User *user : inst.users()) {
+					if (auto *load = dyn_cast<LoadInst>(user))
+						load->setVolatile(true);
+					else if (auto *store = dyn_cast<StoreInst>(user))
+						store->setVolatile(true);
+				}
 	}
 
 	// The verifier wants a value in each register that is read or passed on.
@@ -880,18 +1021,18 @@ struct Arena : PassInfoMixin<Arena> {
 			// constants, and values after a comparison with one.
 			DenseMap<BasicBlock *, Value *> hidden;
 			for (PHINode &phi : header->phis()) {
-				if (!phi.getType()->isIntegerTy() || phi.getType()->getIntegerBitWidth() > 64)
+				bool pointer = phi.getType()->isPointerTy();
+				if (!pointer && (!phi.getType()->isIntegerTy() || phi.getType()->getIntegerBitWidth() > 64))
 					continue;
 				for (unsigned i = 0; i < phi.getNumIncomingValues(); i++) {
 					Value *start = phi.getIncomingValue(i);
 					BasicBlock *from = phi.getIncomingBlock(i);
-					if (loop->contains(from) && !isa<ConstantInt>(start))
-						continue;
 					IRBuilder<> b(from->getTerminator());
 					Value *&nothing = hidden[from];
 					if (!nothing)
 						nothing = b.CreateLoad(b.getInt64Ty(), zero, true);
-					phi.setIncomingValue(i, b.CreateAdd(b.CreateTrunc(nothing, phi.getType()), start));
+					phi.setIncomingValue(i, pointer ? b.CreateGEP(b.getInt8Ty(), start, {nothing})
+									: b.CreateAdd(b.CreateTrunc(nothing, phi.getType()), start));
 				}
 			}
 			for (BasicBlock *latch : latches) {
@@ -907,6 +1048,62 @@ struct Arena : PassInfoMixin<Arena> {
 				b.CreateCallBr(type, leave, next, {refused}, {});
 				end->eraseFromParent();
 			}
+		}
+	}
+
+	// Within a loop the verifier compares the cases that meet by the ranges of their values, so each constant
+	// makes a case of its own. An unknown value makes none.
+	void hide(Function &function)
+	{
+		DominatorTree tree(function);
+		LoopInfo info(tree);
+		DenseMap<BasicBlock *, Value *> hidden;
+		for (BasicBlock &block : function) {
+			if (!info.getLoopFor(&block))
+				continue;
+			for (PHINode &phi : block.phis())
+				for (unsigned i = 0; i < phi.getNumIncomingValues(); i++) {
+					auto *start = dyn_cast<ConstantInt>(phi.getIncomingValue(i));
+					BasicBlock *from = phi.getIncomingBlock(i);
+					if (!start || phi.getType()->getIntegerBitWidth() > 64 || phi.getType()->isIntegerTy(1) ||
+					    isa<CallBrInst>(from->getTerminator()))
+						continue;
+					IRBuilder<> b(from->getTerminator());
+					Value *&nothing = hidden[from];
+					if (!nothing)
+						nothing = b.CreateLoad(b.getInt64Ty(), zero, true);
+					phi.setIncomingValue(i, b.CreateAdd(b.CreateTrunc(nothing, phi.getType()), start));
+				}
+		}
+	}
+
+	// A comparison tells the verifier about the values that it compares. Here it compares copies, so that a turn
+	// of a loop learns nothing that the next turn would have to distinguish.
+	void forget(Function &function)
+	{
+		DominatorTree tree(function);
+		LoopInfo info(tree);
+		for (BasicBlock &block : function) {
+			if (!info.getLoopFor(&block))
+				continue;
+			std::vector<ICmpInst *> found;
+			for (Instruction &inst : block)
+				if (auto *compare = dyn_cast<ICmpInst>(&inst))
+					found.push_back(compare);
+			Value *nothing = nullptr;
+			for (ICmpInst *compare : found)
+				for (Use &use : compare->operands()) {
+					Value *value = use.get();
+					Type *type = value->getType();
+					if (isa<Constant>(value) || !(type->isPointerTy() || type->isIntegerTy()) ||
+					    (type->isIntegerTy() && type->getIntegerBitWidth() > 64))
+						continue;
+					IRBuilder<> b(compare);
+					if (!nothing)
+						nothing = b.CreateLoad(b.getInt64Ty(), zero, true);
+					use.set(type->isPointerTy() ? b.CreateGEP(b.getInt8Ty(), value, {nothing})
+								    : b.CreateAdd(b.CreateTrunc(nothing, type), value));
+				}
 		}
 	}
 
@@ -1002,9 +1199,22 @@ struct Arena : PassInfoMixin<Arena> {
 		}
 	}
 
+	// The variable of the program whose address this is.
+	static GlobalVariable *variable(Value *base)
+	{
+		auto *pointer = dyn_cast<Operator>(base);
+		if (!pointer || pointer->getOpcode() != Instruction::IntToPtr)
+			return nullptr;
+		auto *number = dyn_cast<Operator>(pointer->getOperand(0));
+		if (!number || number->getOpcode() != Instruction::PtrToInt)
+			return nullptr;
+		return dyn_cast<GlobalVariable>(number->getOperand(0));
+	}
+
 	// The instruction that reads or writes casts the number to a pointer.
 	void accesses(Function &function)
 	{
+		MapVector<std::pair<BasicBlock *, GlobalVariable *>, Value *> casts;
 		std::vector<Instruction *> found;
 		for (Instruction &inst : instructions(function))
 			if (isa<LoadInst>(inst) || isa<StoreInst>(inst))
@@ -1020,10 +1230,24 @@ struct Arena : PassInfoMixin<Arena> {
 				offset = 0;
 			}
 			IRBuilder<> b(inst);
-			// Next to the value, so that all accesses through it share the cast.
-			Value *number = b.CreatePtrToInt(base, b.getInt64Ty());
-			Value *user = b.CreateIntToPtr(number, PointerType::get(*context, 1));
-			Value *kernel = b.CreateAddrSpaceCast(user, PointerType::get(*context, 0));
+			Value *kernel;
+			if (GlobalVariable *global = variable(base)) {
+				// One cast for each block. If all blocks shared one, it would be kept on the stack.
+				Value *&known = casts[{inst->getParent(), global}];
+				if (!known) {
+					auto *type = FunctionType::get(b.getPtrTy(), {PointerType::get(*context, 1)}, false);
+					std::string text = "$0 = addr_space_cast($1, 0, 1) // " + std::to_string(casts.size());
+					auto *cast = b.CreateCall(type, InlineAsm::get(type, text, "=r,r", false), {global});
+					cast->setDoesNotAccessMemory();
+					known = cast;
+				}
+				kernel = known;
+			} else {
+				// Next to the value, so that all accesses through it share the cast.
+				Value *number = b.CreatePtrToInt(base, b.getInt64Ty());
+				Value *user = b.CreateIntToPtr(number, PointerType::get(*context, 1));
+				kernel = b.CreateAddrSpaceCast(user, PointerType::get(*context, 0));
+			}
 			if (!offset.isZero())
 				kernel = b.CreateConstGEP1_64(b.getInt8Ty(), kernel, offset.getSExtValue());
 			// The arena is memory of x86-64 or arm64, where words need no alignment.
@@ -1094,7 +1318,7 @@ struct Arena : PassInfoMixin<Arena> {
 						fail("a function that calls itself: " + demangle(node->getFunction()->getName()));
 	}
 
-	PreservedAnalyses run(Module &all, ModuleAnalysisManager &)
+	PreservedAnalyses run(Module &all, ModuleAnalysisManager &analyses)
 	{
 		module = &all;
 		context = &all.getContext();
@@ -1109,17 +1333,24 @@ struct Arena : PassInfoMixin<Arena> {
 		zero = scratch(word, "gw_zero", Align(8));
 		zero->setLinkage(GlobalValue::ExternalLinkage);
 		recursion();
+		names();
+		auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(all).getManager();
 		for (Function &function : all)
 			if (ours(function)) {
 				stops(function);
 				defined(function);
+				if (is_contained(Demote, function.getName()))
+					demote(function, functions);
 				memory(function);
 				variables(function);
 			}
 		signatures();
-		names();
 		for (Function &function : all)
 			if (ours(function)) {
+				if (Hide) {
+					hide(function);
+					forget(function);
+				}
 				loops(function);
 				for (Instruction &inst : instructions(function))
 					if (auto *call = dyn_cast<CallInst>(&inst); call && call->isIndirectCall())
@@ -1150,6 +1381,8 @@ extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo()
 						passes.addPass(Lower());
 					else if (name == "gw-dispatch")
 						passes.addPass(Dispatch());
+					else if (name == "gw-unwind")
+						passes.addPass(Unwind());
 					else if (name == "gw-flatten")
 						passes.addPass(Flatten());
 					else if (name == "gw-arena")

@@ -1,34 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Entry of tests.
-#include "vmlinux.h"
+//
+// The program of the test: builds a discipline, or makes a batch of operations. NAME is the discipline.
+#include <linux/bpf.h>
+#include <linux/types.h>
 #include <bpf/bpf_helpers.h>
-#define CAT_(a, b, c) a##b##c
-#define CAT(a, b, c) CAT_(a, b, c)
-#define GW(what) CAT(gw_, NAME, what)
+
+#define JOIN_(a, b, c) a##b##c
+#define JOIN(a, b, c) JOIN_(a, b, c)
+#define ENTRY(what) JOIN(gw_, NAME, what)
+
+// An arena of 256 MB, mapped at this address in the test. The header of an older kernel has no names for the
+// type and the flag.
 struct {
-	__uint(type, BPF_MAP_TYPE_ARENA);
-	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(type, 33);
+	__uint(map_flags, 1 << 10);
 	__uint(max_entries, 65536);
-	__ulong(map_extra, 0x1ull << 44);
+	__ulong(map_extra, 1ull << 44);
 } arena SEC(".maps");
-struct args { u64 what, a, b, c; };
-extern u64 gw_pointers(void);
-extern u64 GW(_build)(u64 variant, u64 rate, u64 seed);
-extern u64 GW(_test)(u64 ops);
-u64 result;
+
+struct args {
+	__u64 what, a, b, c;
+};
+
+extern __u64 gw_pointers(void);
+extern __u64 ENTRY(_build)(__u64 variant, __u64 rate, __u64 seed);
+extern __u64 ENTRY(_test)(__u64 ops);
+
+__u64 result;
+
 SEC("syscall") int gw_main(struct args *args)
 {
+	// The kernel finds the arena of a program by an instruction that names it.
 	void *use = &arena;
-	asm volatile("" :: "r"(use));
-	switch (args->what) {
-	case 0:
+	asm volatile("" ::"r"(use));
+	if (args->what == 0) {
 		gw_pointers();
-		result = GW(_build)(args->a, args->b, args->c);
-		break;
-	case 1:
-		result = GW(_test)(args->a);
-		break;
+		result = ENTRY(_build)(args->a, args->b, args->c);
+	} else {
+		result = ENTRY(_test)(args->a);
 	}
 	return 0;
 }
-char _license[] SEC("license") = "Dual MIT/GPL";
+
+char license[] SEC("license") = "Dual MIT/GPL";

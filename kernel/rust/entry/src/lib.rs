@@ -111,10 +111,18 @@ macro_rules! entries {
     )*};
 }
 
-entries! {
-    fifo, pfifo, bfifo, pfifo_fast, prio, tbf, ets, wrr, htb, hfsc, netem, bsq, bsqred,
-    drr, srr, sfq, fq, fq_codel, fq_pie, cake, cake_mq, scfq, stfq, afd, csfq, fpip, fpip_edge,
-    efd, run2c, xprotect, pias, las, lars, srpt,
-    red, ared, gred, choke, sfb, codel, cobalt, pie, pi2, dualpi2, pip,
-    vc, wfq, wf2q, tss, trr, trr_round, trr_sound, vtrr, qfq,
+/// Calls a macro with the names of all disciplines.
+#[macro_export]
+macro_rules! each {
+    ($macro:ident) => {
+        $macro! {
+            fifo, pfifo, bfifo, pfifo_fast, prio, tbf, ets, wrr, htb, hfsc, netem, bsq, bsqred,
+            drr, srr, sfq, fq, fq_codel, fq_pie, cake, cake_mq, scfq, stfq, afd, csfq, fpip, fpip_edge,
+            efd, run2c, xprotect, pias, las, lars, srpt,
+            red, ared, gred, choke, sfb, codel, cobalt, pie, pi2, dualpi2, pip,
+            vc, wfq, wf2q, tss, trr, trr_round, trr_sound, vtrr, qfq,
+        }
+    };
 }
+
+each!(entries);
