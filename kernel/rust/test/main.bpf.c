@@ -22,6 +22,7 @@ struct args {
 	__u64 what, a, b, c;
 };
 
+extern char __attribute__((address_space(1))) gw_call;
 extern __u64 gw_pointers(void);
 extern __u64 ENTRY(_build)(__u64 variant, __u64 rate, __u64 seed);
 extern __u64 ENTRY(_test)(__u64 ops);
@@ -33,11 +34,17 @@ SEC("syscall") int gw_main(struct args *args)
 	// The kernel finds the arena of a program by an instruction that names it.
 	void *use = &arena;
 	asm volatile("" ::"r"(use));
-	if (args->what == 0) {
+	switch (args->what) {
+	case 0:
 		gw_pointers();
 		result = ENTRY(_build)(args->a, args->b, args->c);
-	} else {
+		break;
+	case 1:
 		result = ENTRY(_test)(args->a);
+		break;
+	default:
+		// libbpf puts the variables at the start of the arena or at its end.
+		result = (__u64)&gw_call;
 	}
 	return 0;
 }

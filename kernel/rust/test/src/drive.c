@@ -43,7 +43,7 @@ extern struct op gw_ops[OPS];
 extern u64 gw_record[WORDS];
 
 // As in main.bpf.c.
-enum what { BUILD, TEST };
+enum what { BUILD, TEST, WHERE };
 struct args {
 	u64 what, a, b, c;
 };
@@ -164,7 +164,7 @@ static int differs(const u64 *native, const u64 *kernel, u64 words, u64 done)
 int gw_compare(const char *path, u64 (*build)(u64, u64, u64), u64 (*test)(u64), u64 total, u64 variant)
 {
 	static char log[1 << 24];
-	struct args args = {BUILD, variant, 10 * MBIT, 1};
+	struct args args = {WHERE};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &args, .ctx_size_in = sizeof args);
 	struct bpf_prog_info info = {};
 	u32 info_size = sizeof info;
@@ -195,21 +195,24 @@ int gw_compare(const char *path, u64 (*build)(u64, u64, u64), u64 (*test)(u64), 
 	int fd = bpf_program__fd(program);
 	bpf_prog_get_info_by_fd(fd, &info, &info_size);
 
-	struct bpf_map *arena = bpf_object__find_map_by_name(object, "arena");
 	struct bpf_map *bss = bpf_object__find_map_by_name(object, ".bss");
-	char *data = bpf_map__initial_value(arena, &size);
 	volatile u64 *result = bpf_map__initial_value(bss, &result_size);
+	bpf_map__initial_value(bpf_object__find_map_by_name(object, "arena"), &size);
+	if (bpf_prog_test_run_opts(fd, &run))
+		return perror("the program cannot run"), 2;
+	char *data = (char *)*result - offset(elf, "gw_call");
 	volatile u64 *broken = (u64 *)(data + offset(elf, "gw_broken"));
 	u64 *heap = (u64 *)(data + offset(elf, "gw_heap"));
 	struct op *ops = (struct op *)(data + offset(elf, "gw_ops"));
 	u64 *record = (u64 *)(data + offset(elf, "gw_record"));
-	// libbpf puts the variables at the start of the arena or at its end, as the kernel allows.
+	// The variables are at the start of the arena or at its end.
 	u64 start = (u64)data == BASE ? BASE + (size + 4095) / 4096 * 4096 : BASE + 4096;
 	// The kernel adds no page in a program, so each page is touched here.
 	memset((void *)start, 0, HEAP);
 	heap[0] = start;
 	heap[1] = start + HEAP;
 
+	args = (struct args){BUILD, variant, 10 * MBIT, 1};
 	error = bpf_prog_test_run_opts(fd, &run);
 	native = build(variant, 10 * MBIT, 1);
 	if (native)
