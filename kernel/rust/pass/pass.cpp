@@ -7,8 +7,8 @@
 //   address that a program of the user would have. Only the instruction that reads or writes casts the number
 //   to a pointer into the arena. A wrong number reads or damages the arena and nothing else, so the kernel
 //   needs no proof of where a pointer points.
-// - So every function has numbers as arguments and as its result. The kernel checks each as a global function,
-//   once, and knows nothing about its arguments.
+// - So every function has numbers as arguments and as its result. The kernel checks each once, as a global
+//   function, and knows nothing about its arguments.
 // - Each loop asks the kernel for leave to go on (`may_goto`). What would be a panic, or a loop without an
 //   end, sets `gw_broken` to the number of its place and returns. The caller goes on with any value, which is
 //   harmless for the kernel, and the shim then treats the discipline as broken.
@@ -16,7 +16,10 @@
 // Passes, in their order
 // - gw-sever: replaces each call of a function that does not return (a panic) by a place with a number, so
 //   that the texts of panics need no code.
+// - gw-dispatch: a call through a pointer becomes a choice among the functions of its type.
 // - gw-lower: arithmetic that the machine lacks becomes calls of functions: f64, products of 128 bits.
+// - gw-unwind: a function that calls itself becomes a chain of copies.
+// - gw-flatten: inlines functions where the calls within each other are too many for the kernel.
 // - gw-arena: all of the above principles. It must be the last one, and works on the whole program.
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SCCIterator.h"
@@ -727,7 +730,6 @@ struct Arena : PassInfoMixin<Arena> {
 	LLVMContext *context;
 	const DataLayout *layout;
 	GlobalVariable *broken, *zero;
-	std::vector<std::pair<GlobalVariable *, uint64_t>> unused;
 	bool failed = false;
 
 	void fail(const Twine &what)
@@ -744,8 +746,11 @@ struct Arena : PassInfoMixin<Arena> {
 		return made;
 	}
 
-	// True for functions of ours. The C of the shim is compiled for BPF as it is.
-	static bool ours(const Function &function) { return !function.isDeclaration() && !function.hasSection() && !function.hasFnAttribute("gw-c"); }
+	// True for functions with a body. The C of the shim is linked later, and compiled for BPF as it is.
+	static bool ours(const Function &function)
+	{
+		return !function.isDeclaration();
+	}
 
 	void stop(Instruction *at, uint64_t number)
 	{
@@ -759,9 +764,7 @@ struct Arena : PassInfoMixin<Arena> {
 			b.CreateRetVoid();
 		else
 			b.CreateRet(Constant::getNullValue(result));
-		BasicBlock *block = at->getParent();
 		at->eraseFromParent();
-		(void)block;
 	}
 
 	// Panics and what cannot be reached: sets `gw_broken` and returns.
@@ -868,7 +871,8 @@ struct Arena : PassInfoMixin<Arena> {
 						while (at + step > all)
 							step /= 2;
 						Value *part = b.CreateTrunc(word, b.getIntNTy(step * 8));
-						b.CreateAlignedStore(part, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), set->getRawDest(), at), Align(1));
+						Value *place = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), set->getRawDest(), at);
+						b.CreateAlignedStore(part, place, Align(1));
 						at += step;
 					}
 				} else {
@@ -1256,7 +1260,9 @@ struct Arena : PassInfoMixin<Arena> {
 				load->setAlignment(natural);
 			else
 				cast<StoreInst>(inst)->setAlignment(natural);
-			inst->setOperand(isa<LoadInst>(inst) ? LoadInst::getPointerOperandIndex() : StoreInst::getPointerOperandIndex(), kernel);
+			bool reads = isa<LoadInst>(inst);
+			inst->setOperand(reads ? LoadInst::getPointerOperandIndex() : StoreInst::getPointerOperandIndex(),
+					 kernel);
 		}
 	}
 

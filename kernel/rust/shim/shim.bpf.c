@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The callbacks of the kernel for a discipline in Rust: it keeps the socket buffers, and the discipline decides
-// about the numbers of their slots. NAME is the discipline, and GIVEWAY_NAME the name of the
-// qdisc in tc. Nothing here depends on the discipline.
+// The callbacks of the kernel for a discipline in Rust: it keeps the socket buffers, and the discipline
+// decides about the numbers of their slots. NAME is the discipline, and GIVEWAY_NAME the name of the qdisc in
+// tc. Nothing here depends on the discipline.
 //
-// If the discipline stops (`gw_broken`: a panic, or a loop without an end), the packets that it holds leave in
-// the order of their slots, and new ones first in, first out.
+// If the discipline stops (`gw_broken`: a panic, or a loop without an end), the packets that it holds leave
+// in the order of their slots, and new ones first in, first out.
 //
 // The licence that is declared to the kernel is "Dual MIT/GPL", since it provides the functions that a qdisc
 // needs only to such programs. No line of the kernel is in this file.
@@ -334,8 +334,8 @@ void BPF_PROG(giveway_destroy, struct Qdisc *sch)
 		owner = 0;
 }
 
-// Builds the discipline, before the qdisc is attached. First it tells the loader where the variables are: libbpf
-// puts them at the start of the arena or at its end.
+// Builds the discipline, before the qdisc is attached. First it tells the loader where the variables are:
+// libbpf puts them at the start of the arena or at its end.
 enum what { BUILD, WHERE };
 struct args {
 	u64 what, variant, rate, seed;

@@ -9,13 +9,13 @@
 #define JOIN(a, b, c) JOIN_(a, b, c)
 #define ENTRY(what) JOIN(gw_, NAME, what)
 
-// An arena of 256 MB, mapped at this address in the test. The header of an older kernel has no names for the
-// type and the flag.
+// An arena of 256 MB, mapped at this address in the test. Older headers have no names for
+// the type and the flag.
 struct {
 	__uint(type, 33);
 	__uint(map_flags, 1 << 10);
 	__uint(max_entries, 65536);
-	__ulong(map_extra, 1ull << 44);
+	enum { AT = 1ull << 44 } map_extra;
 } arena SEC(".maps");
 
 struct args {
@@ -49,4 +49,4 @@ SEC("syscall") int gw_main(struct args *args)
 	return 0;
 }
 
-char license[] SEC("license") = "Dual MIT/GPL";
+char _license[] SEC("license") = "Dual MIT/GPL";

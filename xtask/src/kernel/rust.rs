@@ -1,12 +1,12 @@
 //! The disciplines of `crates/disciplines` as programs for the kernel (BPF), from their Rust sources.
 //!
-//! `kernel/rust/README.md` describes the way. In short: the crates are compiled to bitcode against a `std` that
-//! consists of `core` and `alloc`; a plug-in of LLVM's optimizer makes programs for the verifier out of it; and
-//! a test loads each program into the kernel of this machine, and compares the decisions with those of the
-//! same source compiled natively, over a million random operations.
+//! `kernel/rust/README.md` describes the way. In short: the crates are compiled to bitcode against a `std`
+//! that consists of `core` and `alloc`; a plug-in of LLVM's optimizer makes programs for the verifier out of
+//! it; and a test loads each program into the kernel of this machine, and compares the decisions with those
+//! of the same source compiled natively, over a million random operations.
 //!
-//! On this machine only the folder `target/kernel-rust` is changed, and no network interface. Loading a program
-//! needs root, and Linux 6.16 or later on x86-64 or arm64.
+//! On this machine only the folder `target/kernel-rust` is changed, and no network interface. Loading a
+//! program needs root, and Linux 6.16 or later on x86-64 or arm64.
 
 mod bitcode;
 mod object;
@@ -51,10 +51,13 @@ impl Folders {
 /// Builds programs for the kernel, all or those that are named, and compares each with its native build.
 ///
 /// # Errors
-/// A missing program, a discipline that cannot be compiled, is refused by the verifier, or decides differently.
+/// A missing program, a discipline that cannot be compiled, is refused by the verifier, or decides
+/// differently.
 pub fn programs(repository: &Repository, names: &[&str]) -> Done {
     let mut absent = tools::missing(repository, &NEEDED);
-    absent.extend((!Path::new("/usr/src").join(bitcode::library(repository)?).exists()).then_some("rust-web-src"));
+    absent.extend(
+        (!Path::new("/usr/src").join(bitcode::library(repository)?).exists()).then_some("rust-web-src"),
+    );
     if !absent.is_empty() {
         tools::install(repository, &absent)?;
     }
@@ -77,7 +80,8 @@ pub fn programs(repository: &Repository, names: &[&str]) -> Done {
             (Ok(line), None) => println!("{}: {line}", discipline.name),
             (Ok(line), Some(_)) => {
                 println!("{}: {line}", discipline.name);
-                wrong.push(format!("{} works: remove it from the list of those that do not", discipline.name));
+                wrong
+                    .push(format!("{} works: remove it from the list of those that do not", discipline.name));
             }
             (Err(why), Some(known)) => {
                 println!("{}: not in the kernel ({known})", discipline.name);

@@ -49,7 +49,8 @@ impl<D: Discipline> Held<D> {
         let Some(Built { qdisc, out, .. }) = &mut self.built else { return };
         let now = Time::from_ps(now);
         // SAFETY: there is one call at a time, and the reference ends with this statement.
-        let (meta, payload) = unsafe { ((*(&raw const CALL)).arrival.meta(now), (*(&raw const CALL)).arrival.slot) };
+        let (meta, payload) =
+            unsafe { ((*(&raw const CALL)).arrival.meta(now), (*(&raw const CALL)).arrival.slot) };
         qdisc.enqueue(Packet { meta, payload }, &mut Cx::new(now, out));
     }
 

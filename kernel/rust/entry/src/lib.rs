@@ -34,7 +34,8 @@ macro_rules! entries {
             static mut HELD: Held<Config> = Held::EMPTY;
 
             fn held() -> &'static mut Held<Config> {
-                // SAFETY: the qdisc is called under its lock, and each entry takes one reference that it drops.
+                // SAFETY: the qdisc is called under its lock, and each entry takes one reference that it
+                // drops.
                 unsafe { &mut *(&raw mut HELD) }
             }
 
@@ -105,7 +106,8 @@ macro_rules! entries {
             /// Carries out operations of a test and records their results.
             #[unsafe(export_name = concat!("gw_", stringify!($name), "_test"))]
             pub extern "C" fn test(ops: u64) -> u64 {
-                crate::test::run(&crate::test::Entries { arrive, leave, doomed, reset, rate, marks, packets, bytes }, ops)
+                use crate::test::{Entries, run};
+                run(&Entries { arrive, leave, doomed, reset, rate, marks, packets, bytes }, ops)
             }
         }
     )*};

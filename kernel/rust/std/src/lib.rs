@@ -2,9 +2,10 @@
 
 //! The standard library of a discipline in the kernel: `core` and `alloc` under the names of `std`.
 //!
-//! A discipline allocates, counts and computes, and asks nothing of an operating system. So all that it uses of
-//! `std` is defined in `core` or `alloc`, but its source says `std`. With this crate the source is compiled as
-//! it is. A module that would need an operating system is missing here, so using it is an error of compilation.
+//! A discipline allocates, counts and computes, and asks nothing of an operating system. So all that it uses
+//! of `std` is defined in `core` or `alloc`, but its source says `std`. With this crate the source is
+//! compiled as it is. A module that would need an operating system is missing here, so using it is an error
+//! of compilation.
 
 #![no_std]
 #![allow(internal_features)]
@@ -17,8 +18,8 @@ extern crate compiler_builtins as _;
 pub use alloc_crate::{borrow, boxed, fmt, format, rc, slice, str, string, vec};
 pub use core::{
     any, arch, array, ascii, cell, char, clone, cmp, convert, default, future, hash, hint, i8, i16, i32, i64,
-    i128, intrinsics, isize, iter, marker, mem, ops, option, panicking, pin, primitive, ptr, result, task, time, u8,
-    u16, u32, u64, u128, usize,
+    i128, intrinsics, isize, iter, marker, mem, ops, option, panicking, pin, primitive, ptr, result, task,
+    time, u8, u16, u32, u64, u128, usize,
 };
 pub use core::{
     assert, assert_eq, assert_ne, cfg, column, compile_error, concat, debug_assert, debug_assert_eq,
@@ -71,12 +72,12 @@ pub mod sync;
 pub mod prelude {
     /// Names of all editions.
     pub mod v1 {
+        pub use crate::{format, vec};
         pub use alloc_crate::borrow::ToOwned;
         pub use alloc_crate::boxed::Box;
         pub use alloc_crate::string::{String, ToString};
         pub use alloc_crate::vec::Vec;
         pub use core::prelude::v1::*;
-        pub use crate::{format, vec};
     }
     /// Names of the edition of 2015.
     pub mod rust_2015 {

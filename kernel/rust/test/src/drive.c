@@ -3,9 +3,9 @@
 // Loads a discipline into the kernel, makes the same random operations there and in its native build, and
 // compares all results: departures, drops with their reasons and order, marks, wake-up times and backlogs.
 //
-// The operations follow the contract suite: bursts and pauses, few flows, lengths of 40 to 1,500 bytes and some
-// of any, changes of the rate, resets. The kernel makes each batch in one call (BPF_PROG_TEST_RUN). Operations
-// and results lie in the arena, which this program maps.
+// The operations follow the contract suite: bursts and pauses, few flows, lengths of 40 to 1,500 bytes and
+// some of any, changes of the rate, resets. The kernel makes each batch in one call (BPF_PROG_TEST_RUN).
+// Operations and results lie in the arena, which this program maps.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <elf.h>

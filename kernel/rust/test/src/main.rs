@@ -20,7 +20,9 @@ fn entries(name: &str) -> Option<(Build, Test)> {
     macro_rules! table {
         ($($name:ident),* $(,)?) => {
             match name {
-                $(stringify!($name) => Some((giveway_entry::$name::build as Build, giveway_entry::$name::test as Test)),)*
+                $(stringify!($name) => {
+                    Some((giveway_entry::$name::build as Build, giveway_entry::$name::test as Test))
+                })*
                 _ => None,
             }
         };
@@ -30,7 +32,9 @@ fn entries(name: &str) -> Option<(Build, Test)> {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, object, operations, variant] = &arguments[..] else { panic!("NAME OBJECT OPERATIONS VARIANT") };
+    let [name, object, operations, variant] = &arguments[..] else {
+        panic!("NAME OBJECT OPERATIONS VARIANT")
+    };
     let (build, test) = entries(name).expect("the name is that of a discipline");
     let path = CString::new(object.as_str()).expect("a path has no zero");
     let number = |text: &str| text.parse().expect("a number");

@@ -37,7 +37,8 @@ pub(super) fn build(repository: &Repository, folders: &Folders) -> Done {
     let sysroot = sysroot(&nightly, folders, &target)?;
     // Warnings are left on, since cargo learns from one which kinds of crates the target has.
     let flags = format!(
-        "--sysroot {} -C linker-plugin-lto -Z force-unstable-if-unmarked -Z unstable-options --cap-lints warn",
+        "--sysroot {} -C linker-plugin-lto -Z force-unstable-if-unmarked -Z unstable-options \
+         --cap-lints warn",
         sysroot.display()
     );
     let crates = nightly.with([
@@ -55,7 +56,10 @@ pub(super) fn build(repository: &Repository, folders: &Folders) -> Done {
     let parts = folders.built("parts");
     let _ = fs::remove_dir_all(&parts);
     fs::create_dir_all(&parts).map_err(|error| format!("{}: {error}", parts.display()))?;
-    succeed(repository.command("llvm-ar-22").arg("x").arg(archive).current_dir(&parts).status(), "llvm-ar-22")?;
+    succeed(
+        repository.command("llvm-ar-22").arg("x").arg(archive).current_dir(&parts).status(),
+        "llvm-ar-22",
+    )?;
     let mut link = repository.command("llvm-link-22");
     link.arg("-o").arg(folders.built("all.bc"));
     for part in fs::read_dir(&parts).map_err(|error| error.to_string())?.flatten() {
@@ -110,7 +114,16 @@ fn sysroot(repository: &Repository, folders: &Folders, target: &Path) -> Result<
     for (at, (name, source, features)) in steps.iter().enumerate() {
         let mut command = repository.command(RUSTC);
         command.args(["--crate-name", name, "--edition", "2024", "--crate-type", "rlib"]);
-        command.args(["-C", "panic=abort", "-C", "opt-level=3", "-C", "codegen-units=1", "-C", "debuginfo=1"]);
+        command.args([
+            "-C",
+            "panic=abort",
+            "-C",
+            "opt-level=3",
+            "-C",
+            "codegen-units=1",
+            "-C",
+            "debuginfo=1",
+        ]);
         command.args(["-C", "linker-plugin-lto", "-C", "extra-filename=-gw", "--cap-lints", "allow"]);
         command.args(["-Z", "force-unstable-if-unmarked", "-Z", "unstable-options", "--target"]).arg(target);
         command.arg("--sysroot").arg(&sysroot).arg("--out-dir").arg(&out);
@@ -118,7 +131,9 @@ fn sysroot(repository: &Repository, folders: &Folders, target: &Path) -> Result<
             command.args(["--cfg", feature]);
         }
         for (before, ..) in &steps[..at] {
-            command.arg("--extern").arg(format!("{before}={}", out.join(format!("lib{before}-gw.rlib")).display()));
+            command
+                .arg("--extern")
+                .arg(format!("{before}={}", out.join(format!("lib{before}-gw.rlib")).display()));
         }
         succeed(command.arg(source).status(), name)?;
     }

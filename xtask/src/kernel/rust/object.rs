@@ -13,10 +13,11 @@ use crate::repository::{Done, Repository, cargo};
 const SHARED: &str = "gw_broken,gw_heap,gw_ops,gw_record,gw_call";
 
 /// Functions that the passes call.
-const RUNTIME: &str = "gw_umulh,gw_copy,gw_fill,gw_high,gw_udivti,gw_umodti,gw_divti,gw_modti,gw_f64_uno,gw_f64_eq,\
-    gw_f64_lt,gw_f64_le,gw_f64_min,gw_f64_max,gw_f64_sqrt,gw_f64_floor,gw_f64_ceil,gw_f64_trunc,gw_f64_round,\
-    gw_f64_rint,gw_f64_fma,gw_floattidf,gw_floatuntidf,gw_fixdfti,gw_fixunsdfti,__adddf3,__subdf3,__muldf3,\
-    __divdf3,__floatdidf,__floatundidf,__fixdfdi,__fixunsdfdi,__fixdfsi,__fixunsdfsi,__extendsfdf2,__truncdfsf2";
+const RUNTIME: &str = "gw_umulh,gw_copy,gw_fill,gw_high,gw_udivti,gw_umodti,gw_divti,gw_modti,gw_f64_uno,\
+    gw_f64_eq,gw_f64_lt,gw_f64_le,gw_f64_min,gw_f64_max,gw_f64_sqrt,gw_f64_floor,gw_f64_ceil,\
+    gw_f64_trunc,gw_f64_round,gw_f64_rint,gw_f64_fma,gw_floattidf,gw_floatuntidf,gw_fixdfti,\
+    gw_fixunsdfti,__adddf3,__subdf3,__muldf3,__divdf3,__floatdidf,__floatundidf,__fixdfdi,\
+    __fixunsdfdi,__fixdfsi,__fixunsdfsi,__extendsfdf2,__truncdfsf2";
 
 /// Disciplines that are not in the kernel yet, with the reason.
 const MISSING: [(&str, &str); 8] = [
@@ -101,7 +102,11 @@ impl Discipline {
     /// The error of a compiler, which says what does not fit BPF.
     pub(super) fn build(&self, repository: &Repository, folders: &Folders) -> Result<Object, String> {
         let name = &self.name;
-        let work = Work { repository, plugin: folders.built("pass.so"), folder: folders.built("objects").join(name) };
+        let work = Work {
+            repository,
+            plugin: folders.built("pass.so"),
+            folder: folders.built("objects").join(name),
+        };
         let _ = fs::remove_dir_all(&work.folder);
         fs::create_dir_all(&work.folder).map_err(|error| format!("{}: {error}", work.folder.display()))?;
         let entries = format!("gw_{name}_build,gw_{name}_test");
@@ -113,13 +118,16 @@ impl Discipline {
         work.opt("default<O2>,lower-atomic,gw-lower", &[], "severed", "lowered")?;
         let again = "internalize,globaldce,gw-unwind,default<O2>,gw-lower";
         work.opt(again, &[INLINE, &keep("gw_copy,gw_fill,gw_umulh")], "lowered", "small")?;
-        let flat = "internalize,globaldce,gw-flatten,function(sroa,early-cse,simplifycfg),globaldce,lower-switch,\
+        let flat = "internalize,globaldce,gw-flatten,function(sroa,early-cse,simplifycfg),globaldce,\
+                    lower-switch,\
                     fix-irreducible,function(loop-simplify)";
         work.opt(flat, &[&keep("gw_copy,gw_fill")], "small", "flat")?;
         let main = work.folder.join("main.bc");
         let mut clang = repository.command("clang-22");
         clang.args(["-O2", "-g", "-target", "bpf", "-mcpu=v4", "-emit-llvm", "-c"]);
-        clang.arg(format!("-DNAME={name}")).arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
+        clang
+            .arg(format!("-DNAME={name}"))
+            .arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
         clang.arg(folders.sources.join("test/main.bpf.c")).arg("-o").arg(&main);
         quiet(clang)?;
         let mut demoted: Vec<String> =
@@ -165,14 +173,18 @@ impl Work<'_> {
         quiet(link)?;
         // Each function is checked on its own, as a global one; the two that copy take any pointers.
         let symbols = self.repository.output("llvm-nm-22", &[file("linked.bc")])?;
-        let global = symbols.lines().filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [.., "T" | "D" | "B", name] if !["gw_copy", "gw_fill"].contains(&name) => Some(name),
-            _ => None,
-        });
+        let global =
+            symbols.lines().filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+                [.., "T" | "D" | "B", name] if !["gw_copy", "gw_fill"].contains(&name) => Some(name),
+                _ => None,
+            });
         let keep = format!("-internalize-public-api-list={}", global.collect::<Vec<_>>().join(","));
         self.opt("internalize,globaldce", &[&keep], "linked", "whole")?;
         let mut llc = self.repository.command("llc-22");
-        llc.args(["-O2", "-march=bpfel", "-mcpu=v4", "-filetype=obj"]).arg(file("whole.bc")).arg("-o").arg(path);
+        llc.args(["-O2", "-march=bpfel", "-mcpu=v4", "-filetype=obj"])
+            .arg(file("whole.bc"))
+            .arg("-o")
+            .arg(path);
         if let Err(error) = quiet(llc) {
             let large = error.lines().filter(|line| line.contains("stack limit is exceeded"));
             let names = large.filter_map(|line| line.split("in function ").nth(1)?.split(' ').next());
@@ -190,13 +202,16 @@ impl Work<'_> {
 
     /// Number of places of panics that are left.
     fn sites(&self) -> Result<usize, String> {
-        let text = self.repository.output("opt-22", &["-S".as_ref(), self.folder.join("flat.bc").as_os_str()])?;
-        let numbers = text.lines().filter_map(|line| {
-            line.split("@gw_stop_at(i32 ").nth(1)?.split(')').next()?.parse::<u32>().ok()
-        });
+        let text =
+            self.repository.output("opt-22", &["-S".as_ref(), self.folder.join("flat.bc").as_os_str()])?;
+        let numbers = text
+            .lines()
+            .filter_map(|line| line.split("@gw_stop_at(i32 ").nth(1)?.split(')').next()?.parse::<u32>().ok());
         let left: std::collections::BTreeSet<u32> = numbers.collect();
         let all = fs::read_to_string(self.folder.join("sites")).map_err(|error| error.to_string())?;
-        let of = |line: &&str| line.split('\t').next().and_then(|at| at.parse().ok()).is_some_and(|at| left.contains(&at));
+        let of = |line: &&str| {
+            line.split('\t').next().and_then(|at| at.parse().ok()).is_some_and(|at| left.contains(&at))
+        };
         let places: Vec<&str> = all.lines().filter(of).collect();
         fs::write(self.folder.join("panics"), places.join("\n")).map_err(|error| error.to_string())?;
         Ok(left.len())
@@ -213,7 +228,11 @@ fn quiet(mut command: Command) -> Done {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text.lines().filter(|line| !line.contains("BPF stack limit")).take(4).collect();
     let large = text.lines().filter(|line| line.contains("stack limit is exceeded"));
-    Err(format!("{name}: {}\n{}", output.status, lines.into_iter().chain(large).collect::<Vec<_>>().join("\n")))
+    Err(format!(
+        "{name}: {}\n{}",
+        output.status,
+        lines.into_iter().chain(large).collect::<Vec<_>>().join("\n")
+    ))
 }
 
 fn size(path: &Path) -> Result<String, String> {
