@@ -133,7 +133,7 @@ impl Discipline {
         let mut demoted: Vec<String> =
             DEMOTED.iter().filter(|(of, _)| of == name).map(|(_, function)| (*function).to_owned()).collect();
         let path = work.folder.join(format!("{name}.o"));
-        for _ in 0..8 {
+        for _ in 0..12 {
             let more = work.finish(&demoted, &path)?;
             if more.is_empty() {
                 return Ok(Object { sites: work.sites()?, bytes: size(&path)?, path });
@@ -196,8 +196,7 @@ impl Work<'_> {
         }
         let path = path.to_string_lossy();
         let listing = self.repository.output("llvm-objdump-22", &["-dr", "--no-show-raw-insn", &path])?;
-        let more = stack::too_much(&listing).filter(|name| !demoted.contains(name));
-        Ok(more.into_iter().collect())
+        Ok(stack::too_much(&listing, demoted).into_iter().collect())
     }
 
     /// Number of places of panics that are left.
