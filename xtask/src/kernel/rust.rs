@@ -33,6 +33,13 @@ const NEEDED: [(&str, &str, &str); 6] = [
     ("g++", "--version", "g++"),
 ];
 
+/// Files of libraries, and their packages: the headers of BPF, and what libbpf is built with.
+const FILES: [(&str, &str); 3] = [
+    ("/usr/include/bpf/bpf_helpers.h", "libbpf-dev"),
+    ("/usr/include/libelf.h", "libelf-dev"),
+    ("/usr/include/zlib.h", "zlib1g-dev"),
+];
+
 /// Folders of the build.
 pub(super) struct Folders {
     /// The sources in this repository.
@@ -54,10 +61,15 @@ impl Folders {
 /// A missing program, a discipline that cannot be compiled, is refused by the verifier, or decides
 /// differently.
 pub fn programs(repository: &Repository, names: &[&str]) -> Done {
-    let mut absent = tools::missing(repository, &NEEDED);
-    absent.extend(
-        (!Path::new("/usr/src").join(bitcode::library(repository)?).exists()).then_some("rust-web-src"),
-    );
+    let absent = tools::missing(repository, &NEEDED);
+    if !absent.is_empty() {
+        tools::install(repository, &absent)?;
+    }
+    // The version of the compiler names the folder of its library.
+    let library = Path::new("/usr/src").join(bitcode::library(repository)?);
+    let files = FILES.iter().map(|(file, package)| (Path::new(file), *package));
+    let files = files.chain([(&*library, "rust-web-src")]);
+    let absent: Vec<&str> = files.filter(|(file, _)| !file.exists()).map(|(_, package)| package).collect();
     if !absent.is_empty() {
         tools::install(repository, &absent)?;
     }
