@@ -16,6 +16,7 @@ mod fetch;
 mod machine;
 pub mod native;
 mod oracle;
+pub mod rust;
 mod senders;
 mod users;
 

@@ -89,6 +89,9 @@ cargo xtask CHORE
                    --quick sends fewer packets. Each of these flags runs one test only: --oracle compares the qdiscs of Linux,
                    --flood makes each packet a new flow, --again loads and unloads 100 times under traffic,
                    --compare measures the cost of a packet and the shares of flows, --book runs the commands of the book
+  kernel-rust      makes programs for the kernel from the Rust sources of all disciplines, or of those that are named,
+                   loads each into this kernel, and compares its decisions with those of the native build
+                   (needs root and Linux 6.16; about twenty minutes for all); see kernel/rust/README.md
   senders-linux    measures the TCP senders of Linux in the same virtual machine and writes docs/senders-linux.csv
                    (about an hour on one processor); --quick measures five short cells and writes nothing (a minute),
                    --traces writes the packet traces in crates/sim/tests/data/linux only (two minutes)
@@ -198,6 +201,7 @@ fn main() -> ExitCode {
         ["test-kernel", flags @ ..] if flags.iter().all(|flag| kernel::FLAGS.contains(flag)) => {
             kernel::test(&repository, flags)
         }
+        ["kernel-rust", names @ ..] => kernel::rust::programs(&repository, names),
         ["senders-linux"] => kernel::senders(&repository, &[]),
         ["senders-linux", flag @ ("--quick" | "--traces")] => kernel::senders(&repository, &[flag]),
         ["library", arguments @ ..] => library::compare(&repository, arguments),

@@ -21,7 +21,7 @@ impl Streams {
 
     /// The child `name` of this path.
     pub fn within(&self, name: &str) -> Streams {
-        Streams { seed: self.seed, path: format!("{}/{name}", self.path) }
+        Streams { seed: self.seed, path: [&self.path, "/", name].concat() }
     }
 
     /// The seed of the run.
