@@ -10,7 +10,7 @@
 // A discipline with its packets.
 typedef struct giveway_queue giveway_queue;
 
-// What a discipline knows of a packet. Fields that a program does not know are 0.
+// The metadata of a packet. Fields that a program does not know are 0.
 typedef struct {
   // The number by which the caller finds the packet. The queue does not read it.
   uint64_t id;
@@ -80,9 +80,9 @@ int giveway_arrive(giveway_queue *queue,
 
 // The packet that leaves at `now`.
 //
-// Returns 1, and writes the packet; its `ecn` is 3 if it was marked. Returns 0 if no packet is queued. Returns
-// 2 if the discipline holds its packets back, and writes to `again` when to ask again; an arrival may change
-// that time. Packets may be dropped meanwhile: ask `giveway_dropped` next.
+// Returns 1, and writes the packet; its `ecn` is 3 if it was marked. Returns 0 if no packet is queued.
+// Returns 2 if the discipline holds its packets back, and writes to `again` when to ask again; an arrival
+// may change that time. Packets may be dropped meanwhile: ask `giveway_dropped` next.
 //
 // # Safety
 // `queue` is null or a queue; `packet` and `again` are null or may be written.

@@ -2,11 +2,11 @@
 //!
 //! A program in C, or in any language that calls C, asks a queue which packet leaves next. The packets stay
 //! with the program: the queue knows each by a number and by the fields of [`Packet`]. These are the calls of
-//! [`Qdisc`], so the decisions are those of every other host of a discipline, bit by bit; `docs/book/hosts.md`
-//! has all hosts side by side.
+//! [`Qdisc`], so each host of a discipline gets the same decisions, bit by bit; `docs/book/hosts.md` has all
+//! hosts side by side.
 //!
 //! The contract of a discipline leaves open what a caller may do wrong. Here no call ends the program:
-//! - A pointer to a queue that is null does nothing. Any other pointer that is no queue is undefined
+//! - A pointer to a queue that is null does nothing. Any other pointer that is not a queue is undefined
 //!   behaviour, as everywhere in C.
 //! - A clock that goes back counts as standing still.
 //! - A packet with a field out of its range is refused, and the queue is as before.
@@ -202,9 +202,9 @@ pub unsafe extern "C" fn giveway_arrive(queue: *mut Queue, now: u64, packet: *co
 
 /// The packet that leaves at `now`.
 ///
-/// Returns 1, and writes the packet; its `ecn` is 3 if it was marked. Returns 0 if no packet is queued. Returns
-/// 2 if the discipline holds its packets back, and writes to `again` when to ask again; an arrival may change
-/// that time. Packets may be dropped meanwhile: ask `giveway_dropped` next.
+/// Returns 1, and writes the packet; its `ecn` is 3 if it was marked. Returns 0 if no packet is queued.
+/// Returns 2 if the discipline holds its packets back, and writes to `again` when to ask again; an arrival
+/// may change that time. Packets may be dropped meanwhile: ask `giveway_dropped` next.
 ///
 /// # Safety
 /// `queue` is null or a queue; `packet` and `again` are null or may be written.

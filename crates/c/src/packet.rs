@@ -2,7 +2,7 @@
 
 use giveway_qdisc::{Dscp, Ecn, FlowKey, Header, Label, Meta, NextHops, Packet as Numbered, Rate};
 
-/// What a discipline knows of a packet. Fields that a program does not know are 0.
+/// The metadata of a packet. Fields that a program does not know are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {

@@ -39,7 +39,7 @@ fn compiled(file: &str) -> PathBuf {
     program
 }
 
-/// What a program prints.
+/// The output of a program.
 fn printed(program: &Path, args: &[&str]) -> String {
     let output = Command::new(program).args(args).output().expect("the program runs");
     let text = |bytes| String::from_utf8(bytes).expect("it prints text");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A program that uses every function of giveway.h: `decide DISCIPLINE` prints the decisions about random calls, which
- * all.rs makes in Rust as well; `misuse` makes wrong calls. */
+/* A program that uses every function of giveway.h: `decide DISCIPLINE` prints the decisions about random
+ * calls, which all.rs makes in Rust as well; `misuse` makes wrong calls. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

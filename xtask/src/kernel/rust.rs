@@ -9,12 +9,14 @@
 //! program needs root, and Linux 6.16 or later on x86-64 or arm64.
 
 mod bitcode;
+mod folders;
 mod object;
 mod stack;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use self::folders::Folders;
 use self::object::{Discipline, Object};
 use crate::repository::{Done, Repository};
 use crate::tools;
@@ -39,21 +41,6 @@ const FILES: [(&str, &str); 3] = [
     ("/usr/include/libelf.h", "libelf-dev"),
     ("/usr/include/zlib.h", "zlib1g-dev"),
 ];
-
-/// Folders of the build.
-pub(super) struct Folders {
-    /// The sources in this repository.
-    pub sources: PathBuf,
-    /// All that is built.
-    pub build: PathBuf,
-}
-
-impl Folders {
-    /// A file that is built.
-    pub fn built(&self, name: &str) -> PathBuf {
-        self.build.join(name)
-    }
-}
 
 /// Builds programs for the kernel, all or those that are named, and compares each with its native build.
 ///
@@ -107,7 +94,7 @@ pub fn programs(repository: &Repository, names: &[&str]) -> Done {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-/// Loads a program into the kernel and compares its decisions with those of the native build.
+/// Loads a program into the kernel and compares its decisions with the decisions of the native build.
 fn compare(
     repository: &Repository,
     test: &object::Test,

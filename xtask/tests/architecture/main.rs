@@ -183,6 +183,7 @@ const ALLOWED: &[Allowed] = &[
         tests_use: &[],
     },
     Allowed { name: "wasm", uses: &["qdisc"], tests_use: &[] },
+    Allowed { name: "c", uses: &["qdisc", "disciplines"], tests_use: &[] },
     Allowed {
         name: "judge",
         uses: &[

@@ -64,7 +64,7 @@ impl Arrival {
     }
 }
 
-/// What a call exchanges with the shim.
+/// The values that a call exchanges with the shim.
 #[repr(C)]
 pub struct Call {
     /// The packet that arrives with the next call of `arrive`.

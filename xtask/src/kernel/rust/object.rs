@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Folders;
 use super::bitcode::succeed;
+use super::folders::Folders;
 use super::stack;
 use crate::repository::{Done, Repository, cargo};
 

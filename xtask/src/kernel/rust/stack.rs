@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a chain of calls may need, without the program that the kernel calls.
+/// Bytes that a chain of calls may need, without the program that the kernel calls.
 const MOST: u64 = 416;
 
 /// Functions with their stacks and the functions that they call.
@@ -12,8 +12,8 @@ struct Functions {
     calls: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// The function with the largest stack on a chain of calls that needs too much, if there is one. Those that are
-/// `demoted` cannot need less. `listing` is the output of `llvm-objdump -dr`.
+/// The function with the largest stack on a chain of calls that needs too much, if there is one. Those that
+/// are `demoted` cannot need less. `listing` is the output of `llvm-objdump -dr`.
 pub(super) fn too_much(listing: &str, demoted: &[String]) -> Option<String> {
     let functions = read(listing);
     let mut known = BTreeMap::new();
