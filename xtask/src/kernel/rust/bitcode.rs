@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::folders::Folders;
 use crate::repository::{Done, Repository, cargo};
 
-/// Rust from Debian. It has the source of its library, and its LLVM is also the version of the other programs.
+/// Rust from Debian. It has the source of its library, and its LLVM has the version of the other programs.
 const RUSTC: &str = "/usr/bin/rustc";
 const TARGET: &str = "bpfel-giveway-none";
 
