@@ -10,6 +10,7 @@
 
 mod bitcode;
 mod object;
+mod plugin;
 mod stack;
 
 use std::fs;
