@@ -11,6 +11,7 @@
 mod bitcode;
 mod folders;
 mod object;
+mod plugin;
 mod stack;
 
 use std::fs;

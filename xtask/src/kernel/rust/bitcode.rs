@@ -141,7 +141,8 @@ fn sysroot(repository: &Repository, folders: &Folders, target: &Path) -> Result<
     Ok(sysroot)
 }
 
-fn read(file: &Path) -> Result<String, String> {
+/// The text of a file.
+pub(super) fn read(file: &Path) -> Result<String, String> {
     fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::bitcode::succeed;
 use super::folders::Folders;
-use super::stack;
+use super::{plugin, stack};
 use crate::repository::{Done, Repository, cargo};
 
 /// Variables that the program of the user reads and writes.
@@ -63,16 +63,12 @@ impl Test {
     }
 }
 
-/// Builds the plug-in and the driver of the test.
+/// Builds the plug-in of the optimizer and the driver of the test.
 ///
 /// # Errors
 /// The error of a compiler.
 pub(super) fn test_parts(repository: &Repository, folders: &Folders) -> Result<Test, String> {
-    let flags = repository.output("llvm-config-22", &["--cxxflags"])?;
-    let mut compile = repository.command("g++");
-    compile.args(["-O1", "-shared", "-fPIC", "-fno-rtti"]).args(flags.split_whitespace());
-    compile.arg(folders.sources.join("pass/pass.cpp")).arg("-o").arg(folders.built("pass.so"));
-    succeed(compile.status(), "g++")?;
+    plugin::build(repository, folders)?;
     let target = folders.built("native");
     let mut native = repository.command(&cargo());
     native.args(["build", "--quiet", "--locked", "--release", "--package", "giveway-kernel-test"]);
@@ -104,7 +100,8 @@ impl Discipline {
         let name = &self.name;
         let work = Work {
             repository,
-            plugin: folders.built("pass.so"),
+            name,
+            plugin: plugin::path(folders),
             folder: folders.built("objects").join(name),
         };
         let _ = fs::remove_dir_all(&work.folder);
@@ -147,6 +144,8 @@ impl Discipline {
 /// The build of one program.
 struct Work<'a> {
     repository: &'a Repository,
+    /// Name of the discipline.
+    name: &'a str,
     plugin: PathBuf,
     folder: PathBuf,
 }
@@ -156,7 +155,8 @@ impl Work<'_> {
     fn opt(&self, passes: &str, more: &[&str], from: &str, to: &str) -> Done {
         let mut opt = self.repository.command("opt-22");
         opt.arg(format!("-load-pass-plugin={}", self.plugin.display())).arg(format!("-passes={passes}"));
-        opt.args(more).arg(self.folder.join(format!("{from}.bc"))).arg("-o");
+        opt.arg(format!("-gw-discipline={}", self.name)).args(more);
+        opt.arg(self.folder.join(format!("{from}.bc"))).arg("-o");
         opt.arg(self.folder.join(format!("{to}.bc")));
         quiet(opt)
     }

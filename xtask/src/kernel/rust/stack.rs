@@ -87,7 +87,8 @@ mod tests {
     fn the_longest_chain_counts() {
         let function = |name: &str, bytes: u64, callee: &str| {
             format!(
-                "0000 <{name}>:\n 1:\t*(u64 *)(r10 - 0x{bytes:x}) = r1\n 2:\tcall -1\n\t0: R_BPF_64_32\t{callee}\n"
+                "0000 <{name}>:\n 1:\t*(u64 *)(r10 - 0x{bytes:x}) = r1\n 2:\tcall -1\n\t0: \
+                 R_BPF_64_32\t{callee}\n"
             )
         };
         let fits = function("a", 200, "b") + &function("b", 100, "c") + &function("c", 60, "d");
