@@ -47,15 +47,18 @@ struct Value {
 
 /// The tables: one for each measured port with figures of its own, or one for all.
 pub(super) fn answers(folders: &[Folder], disciplines: &Disciplines) -> Vec<Answer> {
-    let contest = |folder: &Folder| folder.manifest.measured.contest.clone();
-    if folders.iter().any(|folder| contest(folder).is_some()) {
-        let all = folders.iter().filter_map(|folder| Some((folder, contest(folder)?)));
+    let contests: Vec<(&Folder, &Contest)> = folders
+        .iter()
+        .filter_map(|folder| Some((folder, folder.manifest.measured.contest.as_ref()?)))
+        .collect();
+    if !contests.is_empty() {
         let title = |folder: &Folder| match folders {
             [_] => String::new(),
             _ => format!(", {}", folder.name),
         };
-        return all
-            .filter_map(|(folder, contest)| of_contest(title(folder), folder, &contest, disciplines))
+        let tables = contests.into_iter();
+        return tables
+            .filter_map(|(folder, contest)| of_contest(title(folder), folder, contest, disciplines))
             .collect();
     }
     let tables = per_port(folders);
@@ -73,7 +76,8 @@ fn of_contest(
     let distances: Vec<Option<f64>> = rows.iter().map(|row| contest.distance(row)).collect();
     let least = distances.iter().flatten().copied().min_by(f64::total_cmp)?;
     let rounded = |value: f64| (100.0 * value).round();
-    let all_alike = distances.iter().flatten().all(|distance| rounded(*distance) == rounded(least));
+    let is_least = |distance: &f64| rounded(*distance) == rounded(least);
+    let all_alike = distances.iter().flatten().all(is_least);
     let cell = |value: Option<f64>, is_best: bool| match value {
         Some(value) => {
             Value { mean: rounded(value).to_string(), best: is_best && !all_alike, ..Value::default() }
@@ -81,7 +85,6 @@ fn of_contest(
         None => Value { mean: "-".to_owned(), ..Value::default() },
     };
     let head = |text: String, note: &str| Head { text, note: note.to_owned(), colour: String::new() };
-    let is_least = |distance: &f64| rounded(*distance) == rounded(least);
     let mut figures = vec![Row {
         head: head("distance from equal shares".to_owned(), "mean of all pairs, points"),
         cells: distances
