@@ -90,7 +90,7 @@ cargo xtask CHORE
                    --flood makes each packet a new flow, --again loads and unloads 100 times under traffic,
                    --compare measures the cost of a packet and the shares of flows, --book runs the commands of the book
   kernel-rust      makes programs for the kernel from the Rust sources of all disciplines, or of those that are named,
-                   loads each into this kernel, and compares its decisions with those of the native build
+                   loads each into this kernel, and checks that it decides as the native build
                    (needs root and Linux 6.16; about twenty minutes for all); see kernel/rust/README.md
   senders-linux    measures the TCP senders of Linux in the same virtual machine and writes docs/senders-linux.csv
                    (about an hour on one processor); --quick measures five short cells and writes nothing (a minute),
